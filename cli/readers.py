@@ -16,7 +16,7 @@ from judge.cli.options import (
     options,
 )
 from judge.cli.output import note, print_document
-from judge.cli.run_options import section_option
+from judge.cli.run_options import encoding_option, section_option
 
 
 @options
@@ -41,6 +41,7 @@ class _Import:
         "The reader's name for radevalx (default: the file's name); with readings, import only "
         "this reader.",
     )
+    encoding: str | None = encoding_option()
     form: str = format_option("table", "json")
 
 
@@ -50,7 +51,7 @@ def import_(options: _Import) -> None:
 
     LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), auto
     to recognise these, or readings: annotations made in judge serve, with the run that was read as
-    FILE. Studies whose rows contradict each other are left out and named.
+    FILE. Studies that cannot be read are left out and named.
 
     \b
     judge import tidy readings.csv --out readers
@@ -72,7 +73,7 @@ def import_(options: _Import) -> None:
         readings, inputs = annotation_store.finished(run, reader)
         model = model or run.manifest.get("model")
     else:
-        layout, readings, inputs = datasets.read(layout, files, reader)
+        layout, readings, inputs = datasets.read(layout, files, reader, options.encoding)
     runs = write_runs(
         layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
     )

@@ -51,6 +51,25 @@ def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
     )
 
 
+def encoding_option() -> Any:  # noqa: ANN401
+    """Declare `--encoding`."""
+    return option(
+        "--encoding NAME",
+        "The encoding of text files that are not in UTF-8, such as cp1252, which Excel writes on "
+        "Windows.",
+        rare=True,
+        callback=_known_encoding,
+    )
+
+
+def _known_encoding(_context: Any, _option: Any, name: str | None) -> str | None:  # noqa: ANN401
+    from judge.studies.load import check_encoding
+
+    if name is not None:
+        check_encoding(name)
+    return name
+
+
 def section_option(help: str) -> Any:  # noqa: A002, ANN401
     """Declare `--section`."""
     return option("--section findings|impression|report", help)
@@ -73,16 +92,25 @@ class ReportOptions:
         "(maira2 for preds_maira2.json).",
     )
     allow_missing: bool = option(
-        "--allow-missing", "Leave out and count studies without a partner or without the section."
+        "--allow-missing",
+        "Skip studies that are missing from the other file or lack the section; they are counted.",
     )
 
+    encoding: str | None = encoding_option()
+
     def named_fields(self) -> NamedFields:
-        """Return the fields that have unusual names."""
+        """Return the fields that have unusual names, and how the files are read."""
         from judge.studies import NamedFields
 
-        names = {role: self.columns.get(role) for role in ROLES}
-        several = getattr(self, "references", None) is not None
-        return NamedFields(study_class=names.pop("class"), several=several, **names)
+        return NamedFields(
+            id=self.columns.get("id"),
+            candidate=self.columns.get("candidate"),
+            reference=self.columns.get("reference"),
+            study_class=self.columns.get("class"),
+            patient=self.columns.get("patient"),
+            several=getattr(self, "references", None) is not None,
+            encoding=self.encoding,
+        )
 
 
 @options

@@ -31,10 +31,11 @@ from judge.running.records import StudyResult, corrected_report
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.running.session import run as run_session
 from judge.stats.summary import DEFAULT_BY, TableBuilder, reserved_names
-from judge.studies import StudySet, from_python
+from judge.studies import NamedFields, StudySet, from_python
 from judge.studies.study_set import attach_context
 from judge.text import harmless
 from judge.types import JudgeError
+from judge.wording import for_python, in_python
 
 T = TypeVar("T")
 Column: TypeAlias = "Sequence[object] | Mapping[Any, Any] | pd.Series[Any]"
@@ -68,6 +69,7 @@ class ContextOptions(JudgeOptions, total=False):
 class Options(ContextOptions, total=False):
     """The options of `annotate` and `run`."""
 
+    columns: Mapping[str, str | Sequence[str]] | None
     study_ids: Sequence[object] | None
     study_classes: Column | None
     fields: Mapping[str, Column] | None
@@ -77,9 +79,11 @@ class Options(ContextOptions, total=False):
     shard: str | tuple[int, int] | None
 
 
+_ROLES = ("id", "candidate", "reference", "class", "patient", "prior", "context")
 _REPORT_OPTIONS = ("study_ids", "study_classes", "fields", "section", "allow_missing")
 
 
+@in_python()
 def annotate(
     references: Reports,
     candidates: Reports | None = None,
@@ -100,6 +104,9 @@ def annotate(
         A rubric's name; "lexicon", "vllm:MODEL", "hf:MODEL", or a model of an API such as "gpt-4o".
     out
         A folder for the run. By default only the cache is written.
+    columns
+        Fields with unusual names, by role, as of `--column`: `{"candidate": "ai_text"}`. The
+        roles are id, candidate, reference, class, patient, prior, and context, which may be a list.
     study_ids, study_classes, fields
         Columns beside reports in lists; a class of None is inferred.
     policy
@@ -154,6 +161,7 @@ def annotate(
     return frame
 
 
+@in_python()
 def run(
     references: Reports,
     candidates: Reports | None = None,
@@ -206,15 +214,46 @@ def _open(
     values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     reports = {name: values.pop(name) for name in _REPORT_OPTIONS if name in values}
     shard, model = values.pop("shard", None), values.pop("model", None)
+    named = _named_columns(values)
     context = context_of(rubric, values)
     reserved = reserved_names(rubrics.load(rubric))
-    studies = from_python(references, candidates, reserved=reserved, **reports)
+    studies = from_python(references, candidates, reserved=reserved, named=named, **reports)
     studies = attach_context(studies, **context)
     if model is not None:
         studies = replace(studies, model=model)
     arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
     run_options = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
     return session_of(rubric, judge, values), studies, run_options
+
+
+def _named_columns(values: dict[str, Any]) -> NamedFields:
+    """Remove `columns` from `values` and return its fields; those of the context stay in `values`.
+
+    Raises `JudgeError` for an unknown role, and for a role that another keyword names too.
+    """
+    columns = values.pop("columns", {})
+    if not isinstance(columns, Mapping):
+        raise JudgeError(
+            f"columns is a {type(columns).__name__}; give a dictionary of role to field"
+        )
+    for role, field in columns.items():
+        if role not in _ROLES:
+            raise JudgeError(f"columns: no role {role!r}; the roles are {', '.join(_ROLES)}")
+        is_list = role == "context" and isinstance(field, list | tuple)
+        if not isinstance(field, str) and not is_list:
+            raise JudgeError(f"columns: the field of {role!r} is a name, not {field!r:.60}")
+    for role, keyword in (("context", "context_fields"), ("prior", "prior_field")):
+        if role in columns and keyword in values:
+            raise JudgeError(f"columns[{role!r}] and {keyword} name the same; give one of them")
+        if role in columns:
+            values[keyword] = columns[role]
+    return NamedFields(
+        id=columns.get("id"),
+        candidate=columns.get("candidate"),
+        reference=columns.get("reference"),
+        study_class=columns.get("class"),
+        patient=columns.get("patient"),
+    )
 
 
 def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -236,7 +275,7 @@ def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSess
     policy, cache = values.pop("policy", None), values.pop("cache", None)
 
     def say(text: str) -> None:
-        print(harmless(text), file=sys.stderr)
+        print(harmless(for_python(text)), file=sys.stderr)
 
     settings = JudgeSettings(**values, environ=os.environ, say=say)
     return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache)

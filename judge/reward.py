@@ -20,8 +20,8 @@ from judge.running.records import StudyResult
 from judge.running.session import RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_python
-from judge.studies.sections import says_nothing
 from judge.studies.study_set import attach_context, prior_report
+from judge.text import says_nothing
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")

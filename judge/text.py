@@ -1,13 +1,26 @@
-"""Numbers and groups as they are printed."""
+"""Numbers and groups as they are printed, and texts that say nothing."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
 _DIGITS = re.compile(r"([0-9]+)")
+# What stands in the place of a text that is missing, in lower case and without punctuation.
+_BLANK = re.compile(
+    r"""
+      none(?:\ (?:available|provided|given))?
+    | nan | null | n\ ?a
+    | not\ (?:available|provided|applicable|given)
+    | (?:please\ )?see\ (?:the\ )?(?:impression|findings|report|above|below)
+      (?:\ (?:section|above|below))?
+    | x{3,}(?:\ x{3,})*  # the Indiana collection writes XXXX where others write ___
+    """,
+    re.VERBOSE,
+)
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -28,6 +41,21 @@ def counted(n: int, singular: str, plural: str) -> str:
 def percent(value: float | None) -> str:
     """Return a share as a percentage with one decimal."""
     return NOTHING if value is None else f"{100 * value:.1f}%"
+
+
+def says_nothing(text: str | None) -> bool:
+    """Return whether a report, or a section of one, is blank.
+
+    That is None, a text without a letter or digit (`___`, dashes, dots), and a text that is only a
+    word for a missing value: none, nan, null, n/a, na, not available, not provided, not applicable,
+    see impression and the like. Case, brackets, colons, full stops and other punctuation around
+    and between the words do not matter. "No findings." is a statement, and not blank.
+    """
+    if text is None:
+        return True
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    words = re.findall(r"[^\W_]+", plain)
+    return not words or _BLANK.fullmatch(" ".join(words)) is not None
 
 
 def group_value(value: object) -> str:

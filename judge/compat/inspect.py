@@ -16,8 +16,8 @@ from judge.rubrics.quantities import measure_of
 from judge.running.records import to_record
 from judge.running.session import RequestPolicy, with_classes
 from judge.studies import from_python
-from judge.studies.sections import says_nothing
 from judge.studies.study_set import attach_context
+from judge.text import says_nothing
 from judge.types import Annotated, JudgeError
 
 # Parts of a record that the sample has already, or that only the cache needs.

@@ -120,10 +120,10 @@ class File:
         return rows
 
 
-def open_file(source: str) -> File:
+def open_file(source: str, encoding: str | None = None) -> File:
     """Read a CSV, TSV or JSON file; raises `JudgeError` for anything else."""
     name, content, digest = read_content(source)
-    text = decode(name, content)
+    text = decode(name, content, encoding)
     if text.lstrip()[:1] not in ("{", "["):
         return File(name, digest, read_delimited(name, text))
     try:
@@ -359,8 +359,8 @@ def _write_run(
     notes = [f"numbers that need it are undefined: {why}" for why in {*readings.lacks.values()}]
     notes = [*studies.notes, *sorted(notes)]
     for study_id, why in [*left_out.items()][:1]:
-        ids = f"{len(left_out):,} for contradictory rows ({first_ids([*left_out])})"
-        notes.append(f"studies left out: {ids}; {study_id}: {why}")
+        ids = f"{len(left_out):,} ({first_ids([*left_out])})"
+        notes.append(f"studies left out, since they cannot be read: {ids}; {study_id}: {why}")
     reading = {"layout": layout, "lacks": {**readings.lacks}, "own": [*readings.own_categories]}
     if readings.sample:
         reading["sample"] = readings.sample

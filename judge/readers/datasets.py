@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judge.readers.annotations import (
@@ -217,6 +217,7 @@ _RADPREF_LACKS = {
     **dict.fromkeys(("e", "f"), "the readers had no such category"),
 }
 _SIDES = ("C1", "C2")
+_ADDED = "a finding that the reader added"
 _PATIENT_FIELDS = {"PatientAge": "age", "PatientSex": "sex"}
 _PATIENT_FIELDS |= {name: name.lower() for name in ("Indication", "Comparison")}
 _ATTRIBUTES = {"location", "severity", "descriptor", "measurement", "certainty", "unspecific"}
@@ -235,7 +236,9 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     try:
         for record in reports[0].data:
             fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
-            fields |= {"reference": record["ground_truth_report"], "patient": record["id"]}
+            fields["reference"] = record["ground_truth_report"]
+            # An id is patient_examination_series.
+            fields["patient"] = record["id"].partition("_")[0]
             for side in _SIDES:
                 fields["model"] = record.get(f"{side}_source") or side
                 fields["candidate"] = record.get(f"{side}_report")
@@ -243,7 +246,7 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
                 table.describe(study_id, study_id, **fields)
         records = {record["id"]: record for record in reports[0].data}
         readings = [
-            (reader, study, side, sides[side])
+            (reader, study, side, sides)
             for reader, studies in annotations.items()
             for study, sides in studies.items()
             for side in _SIDES
@@ -251,10 +254,12 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         ]
     except (AttributeError, KeyError, TypeError) as error:
         raise JudgeError(f"the files are not in the form of RadPref: {error!r:.100}") from error
-    for reader, study, side, reading in readings:
+    for reader, study, side, sides in readings:
         key = (reader, f"{study}/{side}")
         try:
-            _add_radpref(table, key, records[study], reading)
+            _add_radpref(table, key, records[study], sides)
+        except FaultError as fault:
+            table.left_out.setdefault(key, f"{reader}, {study}, {side}: {fault}")
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             why = f"{error!r:.100} in what {reader} says of {study}, {side}"
             table.left_out.setdefault(key, why)
@@ -262,12 +267,16 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 
 def _add_radpref(
-    table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: Mapping[str, Any]
+    table: AnnotationTable, key: Key, record: Mapping[str, Any], sides: Mapping[str, Any]
 ) -> None:
-    findings = record.get(f"{key[1].rpartition('/')[2]}_findings", ())
+    """Add what a reader says of one side of a study; `sides` has both, and the findings added."""
+    side = key[1].rpartition("/")[2]
+    reading, added = sides[side], sides.get("new_finding_indices") or {}
+    findings = record.get(f"{side}_findings", ())
     table.add(key, count=0)
+    numbers = _added_numbers(findings, reading["finding_errors"], added.get(side))
     for number, entry in reading["finding_errors"].items():
-        text = findings[int(number)]
+        text = _finding(findings, number, numbers)
         if {"attribute": True, "false": False}[entry["error_type"]]:
             attributes = entry["attributes"]
             if not {*attributes} <= _ATTRIBUTES:
@@ -278,12 +287,38 @@ def _add_radpref(
         else:
             category, level = "a", _GRADES[entry["clinical_significance"]]
         table.add(key, category, level, text=_explained(text, entry), side="candidate")
+    findings = record["ground_truth_findings"]
+    numbers = _added_numbers(findings, reading["missing_findings"], added.get("GT"))
     for number, entry in reading["missing_findings"].items():
-        text = _explained(record["ground_truth_findings"][int(number)], entry)
+        missing = _finding(findings, number, numbers)
+        text = _explained(missing, entry)
         table.add(key, "b", _GRADES[entry["clinical_significance"]], text=text, side="reference")
     table.fields[key] = {"comment": reading.get("rating_explanation") or ""}
     if (rating := reading.get("rating")) is not None:
         table.fields[key]["rating"] = rating + 0  # which fails for what is no number
+
+
+def _added_numbers(
+    findings: Sequence[str], entries: Mapping[str, object], listed: Iterable[int] | None
+) -> set[int]:
+    """Return the numbers of findings that a reader added beyond the file's list.
+
+    They are listed as `new_finding_indices`; one reader of the published files has them without
+    that list, numbered on from the end of the findings.
+    """
+    beyond = {int(number) for number in entries if int(number) >= len(findings)}
+    numbered_on = range(len(findings), len(findings) + len(beyond))
+    return {*(listed or ()), *numbered_on}
+
+
+def _finding(findings: Sequence[str], number: str, added: Collection[int]) -> str:
+    """Return a finding by its number; the files have no text of one that a reader added."""
+    at = int(number)
+    if 0 <= at < len(findings):
+        return findings[at]
+    if at in added:
+        return _ADDED
+    raise FaultError(f"the list has {len(findings)} findings, and none with the number {number}")
 
 
 def _explained(text: str, entry: Mapping[str, Any]) -> str:
@@ -396,17 +431,17 @@ LAYOUTS: Mapping[str, tuple[_Reader, tuple[_Columns, ...], bool]] = {
 
 
 def read(
-    layout: str, sources: Sequence[str], reader: str | None = None
+    layout: str, sources: Sequence[str], reader: str | None = None, encoding: str | None = None
 ) -> tuple[str, list[Readings], tuple[InputFile, ...]]:
     """Read files of one layout; return its name, the readings of each reader, and the files.
 
     `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is the reader's name where the files do not
-    have it, by default the name of the file.
+    have it, by default the name of the file. `encoding` is that of files that are not in UTF-8.
     """
     if layout not in (*LAYOUTS, AUTO):
         names = ", ".join((*LAYOUTS, AUTO, "readings"))
         raise JudgeError(f"unknown layout {layout!r}; there are: {names}")
-    files = [open_file(source) for source in sources]
+    files = [open_file(source, encoding) for source in sources]
     if len({file.sha256 for file in files}) < len(files):
         raise JudgeError("a file is named twice; name each once")
     wanted = [*LAYOUTS] if layout == AUTO else [layout]

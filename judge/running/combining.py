@@ -16,7 +16,7 @@ from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
 from judge.running.panel import Aggregation, Rule, aggregate, apart
 from judge.running.records import StudyResult, read, result_of
-from judge.running.session import empty_note, now, with_current_version, write_run
+from judge.running.session import now, with_current_version, write_run
 from judge.signature import Signature
 from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
@@ -63,11 +63,11 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
-    def record(self, studies: StudySet, n_empty: int) -> dict[str, Any]:
-        """Return what its manifest says to be merged by."""
+    def record(self, studies: StudySet, notes: Sequence[str]) -> dict[str, Any]:
+        """Return what its manifest says to be merged by; `notes` are about all studies."""
         places = " ".join(map(str, self.rows(studies)))
-        about = {"n_whole": len(studies), "places": places, "notes_of_input": list(studies.notes)}
-        return {**asdict(self), **about, "n_empty": n_empty}
+        about = {"n_whole": len(studies), "places": places, "notes_of_input": list(notes)}
+        return {**asdict(self), **about}
 
 
 def merge(runs: Sequence[Run], out: Path) -> Run:
@@ -75,8 +75,7 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     line = _whole_signature(runs)
     claim(out, line)
     first, parts = runs[0], [run.manifest["shard"] for run in runs]
-    n_empty = sum(part.get("n_empty", 0) for part in parts)
-    notes = [*parts[0]["notes_of_input"], *empty_note(n_empty, parts[0]["n_whole"])]
+    notes = list(parts[0]["notes_of_input"])
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
     spent = [run.manifest["spent"] for run in runs]

@@ -223,13 +223,23 @@ def described(studies: StudySet) -> dict[str, Any]:
         "study_classes": classes and {name or "none given": n for name, n in classes.most_common()},
         "fields": list(studies.fields),
         "omitted": dict(studies.omitted),
-        "n_empty_candidates": sum(not text for text in studies.candidates),
+        "n_empty_candidates": len(studies.empty_candidates),
+        "empty_candidates": studies.empty_candidates[:5],
         "notes": list(studies.notes),
         "first": [
             {"study_id": study.study_id, "reference": study.reference, "candidate": study.candidate}
             for study in islice(studies, _SHOWN)
         ],
     }
+
+
+def _empty(checked: dict[str, Any]) -> str:
+    """Return how many candidates are empty, and the first of them."""
+    n, ids = checked["n_empty_candidates"], checked["empty_candidates"]
+    if not n:
+        return "0"
+    shown = ", ".join(ids) + (", ..." if n > len(ids) else "")
+    return f"{n:,} ({shown}), judged like any other"
 
 
 def preview(checked: dict[str, Any]) -> list[tuple[str, str]]:
@@ -244,7 +254,7 @@ def preview(checked: dict[str, Any]) -> list[tuple[str, str]]:
         or "inferred by the lexicon when they are judged",
         "other fields": ", ".join(checked["fields"]) or "none",
         "left out": left_out(checked["omitted"]),
-        "empty candidates": f"{checked['n_empty_candidates']:,}, judged like any other",
+        "empty candidates": _empty(checked),
     }
     lines = [(name, value) for name, value in shown.items() if value]
     return lines + [("note", text) for text in checked["notes"]]

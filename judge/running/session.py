@@ -28,7 +28,8 @@ from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
-from judge.studies.sections import says_nothing
+from judge.studies.study_set import compares, first_ids, prior_report
+from judge.text import says_nothing
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -221,10 +222,34 @@ def with_current_version(line: str, rubric: Rubric) -> Signature:
     return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
 
 
-def empty_note(n: int, of: int) -> list[str]:
+def input_notes(judge: Judge, studies: StudySet) -> list[str]:
+    """Return what a run says of all its studies, whichever part of them it judges."""
+    return [*studies.notes, *_empty_note(studies), *_earlier_note(judge, studies)]
+
+
+def _empty_note(studies: StudySet) -> list[str]:
     """Return the note about candidates without a text, none where there is no such."""
-    note = f"{n} of {of} candidates are empty, and are judged like any other: what they lack counts"
-    return [note] if n else []
+    empty = studies.empty_candidates
+    if not empty:
+        return []
+    some = f"{len(empty):,} of {len(studies):,} candidates are empty ({first_ids(empty)})"
+    return [f"{some}, and are judged like any other: what they lack counts"]
+
+
+def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
+    """Return the note about references that compare with a report that the judge is not shown."""
+    field = studies.judge_context.prior
+    # The built-in judge has no prompt, and reads no earlier report.
+    priors = studies.fields[field] if field and judge.prompts else (None,) * len(studies)
+    n = 0
+    for reference, prior in zip(studies.references, priors, strict=True):
+        if compares(reference) and prior_report(prior) is None:
+            n += 1
+    if not n:
+        return []
+    compare = "reference compares" if n == 1 else "references compare"
+    some = f"{n:,} of {len(studies):,} {compare}"
+    return [f"{some} with an earlier examination that the judge is not shown"]
 
 
 RUNS = Path("judge-runs")
@@ -295,7 +320,7 @@ def run(
         about: list[str] = []
         if several:
             studies, about = whole, several.write(writer, session.rubric)
-        n_empty = sum(not candidate.strip() for candidate in studies.candidates)
+        about_input = input_notes(judge, whole)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -305,13 +330,13 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": [*studies.notes, *about, *empty_note(n_empty, len(studies))],
+            "notes": [*about_input, *about],
         }
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
             "batches": list(session.batches),
-            "shard": shard and shard.record(whole, n_empty),
+            "shard": shard and shard.record(whole, about_input),
             "combined": several and several.record,
             "of_candidates": sorted(studies.of_candidates),
             "arguments": dict(arguments or {}),

@@ -47,7 +47,7 @@ _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
 _ROLE = re.compile(
     r"\A(preds?|predictions?)[-_.](?=.)|(?<=.)[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
 )
-_ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
+_ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt", ".xlsx"}
 _INT64 = 2**63
 _CLASSES = ("normal", "abnormal")
 
@@ -57,6 +57,7 @@ class NamedFields:
     """The fields that the user named, None for the usual names, and how the files are read.
 
     With `several` studies may have several references, which a field `reference_id` tells apart.
+    `encoding` is that of text files that are not in UTF-8.
     """
 
     id: str | None = None
@@ -65,6 +66,7 @@ class NamedFields:
     study_class: str | None = None
     patient: str | None = None
     several: bool = False
+    encoding: str | None = None
 
 
 KNOWN_NAMES = NamedFields()

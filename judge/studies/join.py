@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from os.path import isfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
@@ -21,25 +22,53 @@ from judge.studies.columns import (
     columns_for,
     find_column,
     find_columns,
-    join_names,
     model_of,
     one_type,
     rename_reserved,
+    stem_of,
     take_class,
 )
-from judge.studies.load import KEYS, STDIN, load, load_object, to_id, values_of
+from judge.studies.json_layouts import KEYS
+from judge.studies.load import (
+    STDIN,
+    Table,
+    by_id,
+    load,
+    load_object,
+    read_table,
+    table_of,
+    to_id,
+    values_of,
+)
+from judge.studies.pairing import POSITION, Pairing, choose_ids
 from judge.studies.sections import (
+    Reports,
+    Section,
     is_report_field,
     known_section,
     read_reports,
     report_fields,
-    says_nothing,
     usual_section,
 )
 from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.text import counted
 from judge.types import JudgeError
 
 ONLY_IN_PREDS = "only in PREDS"
+ONLY_IN_REFS = "only in REFS"
+NO_REFERENCE = "no reference section"
+NO_CANDIDATE = "no candidate text"
+_REFERENCE_WORDS = (
+    "ref",
+    "refs",
+    "reference",
+    "references",
+    "gt",
+    "groundtruth",
+    "target",
+    "targets",
+)
+_CANDIDATE_WORDS = ("pred", "preds", "prediction", "predictions", "hyp", "hyps", "generated")
 _MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
 
 
@@ -69,11 +98,37 @@ def read_pair(
         return replace(studies, model=model or studies.model)
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
-    table = other = load(preds, "both" if refs is None else "preds", fields)
-    if refs is not None:
-        other = load(refs, "refs", fields)
+    if refs is None:
+        table = other = load(preds, "both", fields)
+    else:
+        table, other = _load_two(preds, refs, fields)
     studies = (_join_several if fields.several else join_tables)(table, other, **how)
-    return replace(studies, model=model or studies.model or model_of(preds))
+    notes = studies.notes + _swapped_names(preds, refs)
+    return replace(studies, model=model or studies.model or model_of(preds), notes=notes)
+
+
+def _load_two(preds: str, refs: str, fields: NamedFields) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read two files, with the ids by which they are joined."""
+    tables = read_table(preds, "preds", fields), read_table(refs, "refs", fields)
+    return _with_ids(*tables, choose_ids(*tables, fields.id, several=fields.several))
+
+
+def _with_ids(preds: Table, refs: Table, pairing: Pairing) -> tuple[pd.DataFrame, pd.DataFrame]:
+    frames = by_id(preds, pairing.preds), by_id(refs, pairing.refs)
+    for frame in frames:
+        frame.attrs["by_position"] = pairing.by_position
+    return frames
+
+
+def _swapped_names(preds: str, refs: str | None) -> tuple[str, ...]:
+    """Return a note where the names of the files say that they are in the wrong order."""
+    names = [re.sub(r"[^a-z]+", " ", stem_of(path or "").lower()).split() for path in (preds, refs)]
+    is_reference, is_candidate = ({*words} for words in (_REFERENCE_WORDS, _CANDIDATE_WORDS))
+    if is_reference.isdisjoint(names[0]) or is_candidate.isdisjoint(names[1]):
+        return ()
+    if is_candidate & {*names[0]} or is_reference & {*names[1]}:
+        return ()
+    return (f"PREDS is {preds} and REFS is {refs}: are they swapped? PREDS comes first",)
 
 
 def _read_run(
@@ -83,7 +138,7 @@ def _read_run(
     **how: Any,  # noqa: ANN401
 ) -> StudySet:
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
-    if fields != KNOWN_NAMES:
+    if replace(fields, encoding=None) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and --column out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
@@ -102,13 +157,14 @@ def _read_run(
     by_id = {record["study_id"]: record for record in records}
     references = {name: [record["fields"].get(name) for record in records] for name in names}
     references[judged] = [record["reference"] for record in records]
-    blank = None if "reading" in manifest else ""
-    candidates = {judged: [record["candidate"] or blank for record in records]}
+    # A reader's files may lack candidates, which the reader saw elsewhere.
+    is_reader = "reading" in manifest
+    candidates = {judged: [record["candidate"] or None for record in records]}
     index = pd.Index(by_id, name="study_id")
     preds, refs = (pd.DataFrame(side, index, dtype=object) for side in (candidates, references))
     file = InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records))
-    preds.attrs = refs.attrs = {"name": f"the run {source}", "file": file}
-    studies = join_tables(preds, refs, section=judged, **how)
+    preds.attrs = refs.attrs = {"name": f"the run {source}", "file": file, "notes": ()}
+    studies = join_tables(preds, refs, section=judged, null_is_missing=is_reader, **how)
     records_kept = [by_id[study_id] for study_id in studies.study_ids]
     classes = tuple(record["study_class"] for record in records_kept)
     class_field = "study_class" if any(classes) else None
@@ -150,8 +206,8 @@ def _join_several(
         refs = refs.drop(columns=column)
     _, reference = report_fields(refs if is_one else preds, refs, fields)
     reports = read_reports(refs, reference)
-    chosen = known_section(section) or usual_section(reports)
-    texts = list(reports[chosen])
+    chosen = known_section(section) or usual_section(reports.table)
+    texts = list(reports.table[chosen])
     every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in refs.index}
     for study_id, name, text in zip(refs.index, names, texts, strict=True):
         if text:
@@ -190,18 +246,20 @@ def from_python(
     section: str | None = None,
     allow_missing: bool = False,
     reserved: Collection[str] = (),
+    named: NamedFields = KNOWN_NAMES,
 ) -> StudySet:
     """Make a study set of reports as a caller in Python has them.
 
     Tables and dictionaries of records are read as files are. Dictionaries of texts and Series are
     joined by their keys; lists go by their order, and so does all with `study_ids`. Texts are
-    judged whole where no `section` is named. Raises `JudgeError` as `read_pair`.
+    judged whole where no `section` is named. `named` are fields of tables with unusual names.
+    Raises `JudgeError` as `read_pair`.
     """
     further = {**(fields or {})}
     if study_classes is not None:
         further["study_class"] = study_classes
     if candidates is None:
-        preds = refs = load_object("the table", references)
+        preds = refs = load_object("the table", references, named)
     else:
         sides = {"references": references, "candidates": candidates}
         for name, side in sides.items() if study_ids is not None else ():
@@ -209,7 +267,8 @@ def from_python(
             if len(values) != len(ids):
                 raise JudgeError(f"{name} has {len(values)} values and there are {len(ids)} ids")
             sides[name] = pd.Series(values, ids, dtype=object)
-        refs, preds = (load_object(name, side) for name, side in sides.items())
+        theirs, ours = (table_of(name, side) for name, side in sides.items())
+        preds, refs = _with_ids(ours, theirs, choose_ids(ours, theirs, named.id))
     are_texts = list(refs) == list(preds) == [TEXT]
     by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
@@ -224,6 +283,7 @@ def from_python(
     return join_tables(
         preds,
         refs,
+        fields=named,
         section=section or ("report" if are_texts else None),
         allow_missing=allow_missing,
         reserved=reserved,
@@ -240,22 +300,30 @@ def join_tables(
     allow_missing: bool = False,
     reserved: Collection[str] = (),
     beside: Mapping[str, list[Any]] | None = None,
+    null_is_missing: bool = False,
 ) -> StudySet:
-    """Join two tables, which may be one; `beside` are further fields, one value a reference."""
+    """Join two tables, which may be one; `beside` are further fields, one value a reference.
+
+    A null candidate is an empty one, and left out only if `null_is_missing`.
+    """
     is_one = preds is refs
     candidate, reference = report_fields(preds, refs, fields)
-    references = read_reports(refs, reference)
-    candidates = read_reports(preds, candidate, are_candidates=True)
+    read_references = read_reports(refs, reference)
+    read_candidates = read_reports(
+        preds, candidate, are_candidates=True, null_is_missing=null_is_missing
+    )
+    references, candidates = read_references.table, read_candidates.table
     chosen = known_section(section) or usual_section(references)
-    notes = _check_ids(preds, refs)
+    _check_ids(preds, refs)
     study_ids, omitted = _join(references[chosen], candidates[chosen])
     if omitted and not (study_ids and allow_missing):
-        names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
-        whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
-        raise JudgeError(
-            f"the studies of {names} ({chosen}) do not match: {whys}; choose another --section, or "
-            "leave them out with --allow-missing (allow_missing=True)"
-        )
+        raise JudgeError(_mismatch(preds, refs, chosen, omitted))
+    notes = [
+        *dict.fromkeys(preds.attrs["notes"] + refs.attrs["notes"]),
+        *_position_note(preds, refs),
+        *([] if section else _section_notes(references, chosen)),
+        *_heading_notes(read_references, read_candidates, chosen, study_ids),
+    ]
     references, candidates = references.loc[study_ids], candidates.loc[study_ids]
     rows = refs.index.get_indexer(pd.Index(study_ids))
     of_refs = _columns(refs, {*reference.values(), *(candidate.values() if is_one else ())})
@@ -268,17 +336,23 @@ def join_tables(
     final = rename_reserved(tidy, reserved, named_patient)
     patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
     names_of = list(zip(tidy, final, strict=True))
-    is_cut = (candidates[chosen] == "") & (candidates["report"] != "")
-    if cut := list(candidates.index[is_cut]):
-        why = "candidates with headings but none for the section, judged as empty"
-        notes.append(f"{why}: {len(cut):,} ({first_ids(cut)})")
+    if len(study_ids) > 1 and list(references[chosen]) == list(candidates[chosen]):
+        notes.append("PREDS and REFS hold the same texts: is it one file twice?")
     notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
     # A field `model` of references in a file of their own is of something else, a scanner say.
     models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
     named = models.get("model", ())
     model_names = {str(one).strip() if isinstance(one, str | int | float) else "" for one in named}
+    if preds.attrs.get("by_position"):
+        id_field = POSITION
+    elif refs.index.name is None:
+        id_field = "row"
+    elif is_one or preds.index.name in (None, refs.index.name):
+        id_field = str(refs.index.name)
+    else:
+        id_field = f"{refs.index.name} ({preds.index.name} in PREDS)"
     read_from = {
-        "id": str(refs.index.name or "row"),
+        "id": id_field,
         "reference": ", ".join(reference.values()),
         "candidate": ", ".join(candidate.values()),
     }
@@ -304,24 +378,119 @@ def join_tables(
     )
 
 
-def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
-    tables = {frame.attrs["name"]: frame for frame in (preds, refs)}
-    for name, frame in tables.items():
+def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> None:
+    """Raise `JudgeError` where a table has an id more than once."""
+    for frame in (preds, refs):
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
             several = "; --references takes several of a study" if frame is refs else ""
             ids = f"{len(twice)} ({first_ids(twice)})"
-            raise JudgeError(f"{name} has ids more than once: {ids}{several}")
-    numbered = [name for name, frame in tables.items() if frame.index.name is None]
-    if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
-        name, there = numbered[0], join_names(tables[numbered[0]].columns)
-        raise JudgeError(
-            f"{name} has no ids to join by; name the field (--column id, study_ids in Python), one "
-            f"of {there}; records: {len(preds):,} and {len(refs):,}"
-        )
-    if not numbered or refs.attrs["file"] is None:
+            raise JudgeError(f"{frame.attrs['name']} has ids more than once: {ids}{several}")
+
+
+def _mismatch(
+    preds: pd.DataFrame, refs: pd.DataFrame, section: Section, omitted: Mapping[str, list[str]]
+) -> str:
+    """Return why some studies cannot be judged, and what would help."""
+    names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
+    if preds.index.intersection(refs.index).empty:
+        ids = (f"{frame.attrs['name']} has {len(frame):,} ({first_ids(list(frame.index))})"
+               for frame in (preds, refs))  # fmt: skip
+        hint = _alike(preds, refs) or "correct the ids, or name their field with --column id=FIELD"
+        return f"{names} have no id in common: {' and '.join(ids)}; {hint}"
+    whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
+    n_left = len({*preds.index} | {*refs.index}) - sum(map(len, omitted.values()))
+    advice = []
+    if any(why in (ONLY_IN_PREDS, ONLY_IN_REFS) for why in omitted):
+        advice.append("correct the ids")
+    if any(why in (NO_REFERENCE, NO_CANDIDATE) for why in omitted):
+        advice.append("choose another section (--section)")
+    if n_left:
+        advice.append(f"judge the other {n_left:,} with --allow-missing")
+    return f"not every study of {names} can be judged ({section}): {whys}; {', or '.join(advice)}"
+
+
+def _alike(preds: pd.DataFrame, refs: pd.DataFrame) -> str:
+    """Return how ids that are written in two ways would match, or ""."""
+    for how, change in _WRITTEN_OTHERWISE.items():
+        ours, theirs = ({change(one) for one in frame.index} for frame in (preds, refs))
+        common = ours & theirs
+        if common and len(ours) == len(preds) and len(theirs) == len(refs):
+            return f"{len(common):,} would match {how}; write them alike in both files"
+    return ""
+
+
+def _without_folder_and_ending(study_id: str) -> str:
+    return PurePosixPath(study_id.replace("\\", "/")).stem.casefold()
+
+
+_WRITTEN_OTHERWISE: Mapping[str, Callable[[str], str]] = {
+    "without regard to case and blanks": lambda one: "".join(one.casefold().split()),
+    "without leading zeros": lambda one: one.strip().lstrip("0"),
+    "without folders and file endings": _without_folder_and_ending,
+}
+
+
+def _position_note(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
+    """Return the note that two tables are joined by position, if they are."""
+    # Lists of texts from Python go by their order, as the caller knows.
+    are_lists = refs.attrs["file"] is None and list(preds) == list(refs) == [TEXT]
+    if are_lists or not preds.attrs.get("by_position"):
         return []
-    names = " and ".join(tables)
-    return [f"no ids: the {len(refs):,} records of {names} are numbered, and go by their order"]
+    names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
+    return [f"joined by position: {names} have no ids in common, so record 1 goes with record 1"]
+
+
+def _section_notes(references: pd.DataFrame, chosen: Section) -> list[str]:
+    """Return a note where the whole report is judged although some references have findings."""
+    n_findings = int(references["findings"].notna().sum())
+    if chosen != "report" or not n_findings:
+        return []
+    has = counted(n_findings, "reference has", "references have")
+    note = (
+        f"whole reports are judged: {has} findings, of {len(references):,}; --section findings "
+        "judges these alone"
+    )
+    return [note]
+
+
+def _heading_notes(
+    references: Reports, candidates: Reports, chosen: Section, study_ids: Collection[str]
+) -> list[str]:
+    """Return what headings did: texts that are not judged, and a few reports with headings."""
+    notes = []
+    for side, reports in (("candidates", candidates), ("references", references)):
+        n_split = len(reports.split)
+        if 0 < 2 * n_split < reports.n_whole:
+            has = "has headings" if n_split == 1 else "have headings"
+            notes.append(
+                f'{n_split:,} of {reports.n_whole:,} {side} {has} such as "Findings:" '
+                f"({first_ids(list(reports.split))}), and the others none"
+            )
+    if chosen == "report":
+        return notes
+    cut = {}
+    empty = []
+    for study_id in study_ids:
+        parts = candidates.split.get(study_id)
+        if parts is None:
+            continue
+        judged = candidates.table.at[study_id, chosen]
+        others = [part for part in parts.besides(chosen) if part.text != judged]
+        if others and not judged:
+            empty.append(study_id)
+        elif others:
+            cut[study_id] = others[0]
+    if cut:
+        study_id, part = next(iter(cut.items()))
+        n_words = counted(len(part.text.split()), "word", "words")
+        notes.append(
+            f"{len(cut):,} of {counted(len(study_ids), 'candidate', 'candidates')} hold more than "
+            f'the {chosen}, which is not judged ({study_id}: {n_words} below "{part.label}")'
+        )
+    if empty:
+        why = f"candidates with headings but none for the {chosen}, judged as empty"
+        notes.append(f"{why}: {len(empty):,} ({first_ids(empty)})")
+    return notes
 
 
 def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
@@ -329,11 +498,11 @@ def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict
     reasons = {one: ONLY_IN_PREDS for one in candidates.index if one not in references.index}
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
-            reasons[study_id] = "only in REFS"
-        elif says_nothing(reference or ""):
-            reasons[study_id] = "no reference section"
+            reasons[study_id] = ONLY_IN_REFS
+        elif reference is None:
+            reasons[study_id] = NO_REFERENCE
         elif candidates[study_id] is None:
-            reasons[study_id] = "no candidate text"
+            reasons[study_id] = NO_CANDIDATE
     omitted: dict[str, list[str]] = {}
     for study_id, reason in reasons.items():
         omitted.setdefault(reason, []).append(study_id)

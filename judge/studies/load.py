@@ -1,20 +1,25 @@
-"""Reads files and Python objects into a DataFrame: one row a record, indexed by study id.
+"""Reads files and Python objects: first into columns (`Table`), then into a DataFrame by study id.
 
-The index has the name of the field of ids, None where records are numbered; `attrs` has the
-`name` for messages and the `file`, if any.
+The DataFrame has one row a record and is indexed by study id. The index has the name of the field
+of ids, None where records are numbered; `attrs` has the `name` for messages, the `file`, if any,
+and `notes` about how it was read.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import hashlib
 import io
 import math
+import re
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os.path import isdir
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,13 +27,24 @@ import pandas as pd
 
 from judge import jsonio
 from judge.jsonio import replace_surrogates
+from judge.studies import spreadsheets
 from judge.studies.columns import (
+    FIELD_NAMES,
     KNOWN_NAMES,
     TEXT,
     NamedFields,
     columns_for,
     find_column,
     join_names,
+    normalise_name,
+)
+from judge.studies.json_layouts import (
+    INDEX,
+    KEYS,
+    Columns,
+    columns_of,
+    columns_of_keyed,
+    columns_of_list,
 )
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
@@ -36,45 +52,131 @@ from judge.types import JudgeError
 STDIN = "-"
 MAX_INPUT = 4 * 10**9
 """The most bytes that a file may unpack to."""
-KEYS = "the keys"
-"""Where the ids of an object are from."""
+FILE_NAMES = "the file names"
+"""Where the ids of a folder of text files are from."""
+UNNAMED = (INDEX, "column_1", "Unnamed: 0")
+"""The names of an index that was written without one."""
 
-_INDEX = "__index_level_0__"
-_PARQUET, _GZIP, _ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"
-_FORMS = "give JSON, JSON Lines, CSV or TSV with a header, or Parquet"
+_PARQUET, _GZIP, _ZIP, _OLD_EXCEL = b"PAR1", b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_FORMS = "give JSON, JSON Lines, CSV or TSV with a header, Parquet, or a .txt with a report a line"
+_JSON_LINES = (".jsonl", ".ndjson")
+_TABLES = (".csv", ".tsv", ".txt")
+# A byte order mark says what a text is written in.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SEPARATOR = re.compile(r'\A"?sep=(.)"?[ \t]*\r?(?:\n|\Z)', re.IGNORECASE)
+_COLUMN_NAMES = {normalise_name(name) for names in FIELD_NAMES.values() for name in names}
 
-Columns = dict[str, list[Any]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The columns of a file or an object, before one of them becomes the ids.
+
+    `first` is the number of the first record where records have no ids. `index` is the column that
+    was the named index of a DataFrame.
+    """
+
+    name: str
+    columns: Columns
+    file: InputFile | None = None
+    first: int = 0
+    index: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    @property
+    def usual_ids(self) -> list[str]:
+        """The columns that have ids by their names, the likeliest first."""
+        # pandas' orient="index" numbers the rows: two such files would be joined by row.
+        is_numbered = self.columns.get(KEYS) == [str(row) for row in range(len(self))]
+        has_keys = KEYS in self.columns and not is_numbered
+        known = [] if has_keys else columns_for(self.columns, "id")
+        others = [self.index, KEYS, FILE_NAMES, *UNNAMED]
+        return known + [name for name in others if name in self.columns and name not in known]
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
     """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
-    name, data, digest = read_content(source)
-    is_parquet = data.startswith(_PARQUET) or name.lower().endswith(".parquet")
-    columns = _read_parquet(name, data) if is_parquet else _read_text(name, decode(name, data))
+    table = read_table(source, role, fields)
     option = "--metrics" if role == "metrics" else "--column id"
-    frame = _by_id(name, columns, fields.id, first=1, option=option)
-    frame.attrs["file"] = InputFile(source, role, digest, len(frame))
-    return frame
+    return by_id(table, _id_field(table, fields.id, option))
 
 
-def load_object(name: str, value: Any) -> pd.DataFrame:  # noqa: ANN401
+def load_object(
+    name: str,
+    value: Any,  # noqa: ANN401
+    fields: NamedFields = KNOWN_NAMES,
+) -> pd.DataFrame:
     """Read a Python object as a file is read; records without ids are numbered from 0."""
+    table = table_of(name, value)
+    return by_id(table, _id_field(table, fields.id, "--column id"))
+
+
+def _id_field(table: Table, wanted: str | None, option: str) -> str | None:
+    """Return the column of the ids: the one that the user names, or the likeliest."""
+    if wanted:
+        return find_column(table.columns, wanted, option, table.name)
+    return next(iter(table.usual_ids), None)
+
+
+def read_table(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Table:
+    """Read a file, a folder of text files or standard input (`-`) into columns."""
+    below = ""
+    # Not Path.is_dir, which raises for a name that is no path: reading it says why.
+    if source != STDIN and isdir(source):  # noqa: PTH112
+        name, columns, digest = _read_folder(source, fields.encoding)
+    else:
+        name, data, digest = read_content(source)
+        if data.startswith(_PARQUET) or name.lower().endswith(".parquet"):
+            columns = _read_parquet(name, data)
+        elif spreadsheets.is_workbook(data):
+            columns = spreadsheets.read(name, data, MAX_INPUT)
+        else:
+            columns, below = _read_text(name, decode(name, data, fields.encoding), fields)
+    table = _cleaned(Table(name=name, columns=columns, first=1))
+    file = InputFile(source, role, digest, len(table))
+    notes = (f"{name}: the records are those below {below!r}",) if below else ()
+    return replace(table, file=file, notes=notes)
+
+
+def table_of(name: str, value: Any) -> Table:  # noqa: ANN401
+    """Return the columns of a Python object; records without ids are numbered from 0."""
     if hasattr(value, "to_pandas"):  # a dataset of Hugging Face, a table of Arrow or Polars
         value = value.to_pandas()
+    named = None
     if isinstance(value, pd.DataFrame):
         _check_names(name, list(map(str, value.columns)))
         columns = {str(column): list(value[column]) for column in value.columns}
         index, label = list(value.index), str(value.index.name)
         if index != list(range(len(value))):
-            is_named = columns_for([label], "id") and label not in columns
-            columns[label if is_named else _INDEX] = index
+            is_named = value.index.name is not None and label not in columns
+            named = label if is_named else None
+            columns[named or INDEX] = index
     elif isinstance(value, pd.Series):
         columns = {KEYS: list(value.index), TEXT: list(value)}
     elif isinstance(value, Mapping):
-        columns = _from_keyed(name, value)
+        columns = columns_of_keyed(name, value)
     else:
-        columns = _from_list(name, values_of(name, value))
-    return _by_id(name, columns, None, first=0)
+        columns = columns_of_list(name, values_of(name, value))
+    return replace(_cleaned(Table(name=name, columns=columns)), index=named)
+
+
+def _cleaned(table: Table) -> Table:
+    """Return the table with plain values; raises `JudgeError` where it has no record."""
+    if not len(table):
+        raise JudgeError(f"{table.name} holds no study")
+    columns = {
+        replace_surrogates(field): list(map(_clean, values))
+        for field, values in table.columns.items()
+    }
+    return replace(table, columns=columns)
 
 
 def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
@@ -126,19 +228,87 @@ def _check_size(name: str, n_bytes: int) -> None:
         raise JudgeError(f"{name} unpacks to more than {MAX_INPUT / 1e9:g} GB; split it")
 
 
-def decode(name: str, data: bytes) -> str:
-    """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
+def decode(name: str, data: bytes, encoding: str | None = None) -> str:
+    """Return the text that a source holds, without a byte order mark; raises `JudgeError`.
+
+    A byte order mark comes first, then UTF-8, then `encoding`: of two files, one may be in UTF-8.
+    """
     if data.startswith(_ZIP):
-        raise JudgeError(f"{name} is a spreadsheet or an archive; save it as CSV")
+        raise JudgeError(f"{name} is an archive; unpack it, and give the file that is in it")
+    if data.startswith(_OLD_EXCEL):
+        raise JudgeError(f"{name} is a workbook of Excel before 2007; save it as .xlsx or CSV")
+    chosen = _encoding(data, encoding)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(chosen)
     except ValueError as error:
-        raise JudgeError(f"{name} is not text in UTF-8; {_FORMS}") from error
+        if encoding:
+            raise JudgeError(f"{name} is not text in {encoding}, nor in UTF-8") from error
+        raise JudgeError(
+            f"{name} is not text in UTF-8; say what it is in with --encoding, which is cp1252 for "
+            f"files from Excel on Windows; otherwise {_FORMS}"
+        ) from error
+    text = text.removeprefix("\ufeff")
     if not text.strip():
         raise JudgeError(f"{name} is empty")
     if "\x00" in text:
         raise JudgeError(f"{name} is neither text nor Parquet; {_FORMS}")
     return text
+
+
+def _encoding(data: bytes, wanted: str | None) -> str:
+    """Return the encoding of a text: of its byte order mark, UTF-8 if it is that, or `wanted`."""
+    if wanted is not None:
+        check_encoding(wanted)
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), None)
+    if mark is not None:
+        return _MARKS[mark]
+    if wanted is None or data.isascii():
+        return wanted or "utf-8"
+    try:
+        data.decode("utf-8")
+    except ValueError:
+        return wanted
+    return "utf-8"
+
+
+def check_encoding(name: str) -> None:
+    """Raise `JudgeError` unless Python knows an encoding of text with this name."""
+    try:
+        b" ".decode(name, "replace")  # of no bytes at all Python looks up nothing
+    except (LookupError, ValueError) as error:
+        raise JudgeError(
+            f"--encoding: there is no encoding of text named {name!r}; usual ones are utf-8, "
+            "cp1252 (Excel on Windows), latin-1, utf-16 and shift_jis"
+        ) from error
+
+
+def _read_folder(source: str, encoding: str | None) -> tuple[str, Columns, str]:
+    """Read the .txt files of a folder and of its folders: a report a file, the name is the id."""
+    folder = Path(source)
+    try:
+        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    except OSError as error:
+        raise JudgeError(f"cannot read {source}: {error.strerror}") from error
+    visible = [name for name in names if not re.search(r"(?:\A|/)\.", name)]
+    texts = [name for name in visible if name.lower().endswith(".txt")]
+    if not texts:
+        is_run = {"manifest.json", "annotations.jsonl"} <= {*visible}
+        if is_run:
+            raise JudgeError(f"{source} is the folder of a run; give it alone, without REFS")
+        there = join_names(visible, 5) or "nothing"
+        raise JudgeError(f"{source} is a folder without .txt files; it has: {there}")
+    digest = hashlib.sha256()
+    reports: list[str] = []
+    n_bytes = 0
+    for name in texts:
+        place, data, sha256 = read_content(f"{source.rstrip('/')}/{name}")
+        n_bytes += len(data)
+        _check_size(source, n_bytes)
+        digest.update(f"{sha256}  {name}\n".encode("utf-8", "surrogateescape"))
+        # A model may have written nothing.
+        reports.append(decode(place, data, encoding) if data.strip() else "")
+    ids = [PurePath(name).name[: -len(".txt")] for name in texts]
+    return source, {FILE_NAMES: ids, TEXT: reports}, digest.hexdigest()
 
 
 def _read_parquet(name: str, data: bytes) -> Columns:
@@ -165,41 +335,60 @@ def _read_parquet(name: str, data: bytes) -> Columns:
     return columns
 
 
-def _read_text(name: str, text: str) -> Columns:
+def _read_text(name: str, text: str, fields: NamedFields) -> tuple[Columns, str]:
+    """Return the columns of a text, and the key in a JSON file that its records were below."""
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
-    if text.lstrip()[0] not in "{[" and suffix not in (".json", ".jsonl", ".ndjson"):
-        return read_delimited(name, text)
-    try:
-        values = jsonio.values(text)
-    except jsonio.JsonError as error:
-        raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
-    is_one = len(values) == 1 and suffix not in (".jsonl", ".ndjson")
-    if is_one and isinstance(values[0], dict):
-        return _from_keyed(name, values[0])
-    return _from_list(name, values[0] if is_one and isinstance(values[0], list) else values)
+    may_be_json = text.lstrip()[0] in "{[" or suffix in (".json", *_JSON_LINES)
+    if may_be_json:
+        try:
+            return _read_json(name, text, fields, are_lines=suffix in _JSON_LINES)
+        except jsonio.JsonError as error:
+            # A table or a report may begin with a bracket.
+            if suffix not in _TABLES:
+                raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
+    if suffix == ".txt" and not _has_header(text):
+        return {TEXT: _lines(text)}, ""
+    return read_delimited(name, text), ""
 
 
-def _from_list(name: str, values: Sequence[Any]) -> Columns:
-    """Make columns of texts, or of records, whose fields need not be the same."""
-    if not any(isinstance(value, Mapping) for value in values):
-        return {TEXT: list(values)}
-    for number, record in enumerate(values, 1):
-        if not isinstance(record, Mapping):
-            raise JudgeError(f"{name}: record {number} is no object of fields")
-    fields = dict.fromkeys(field for record in values for field in record)
-    return {str(field): [record.get(field) for record in values] for field in fields}
+def _read_json(
+    name: str, text: str, fields: NamedFields, *, are_lines: bool
+) -> tuple[Columns, str]:
+    values = jsonio.values(text)
+    if len(values) != 1 or are_lines:
+        return columns_of_list(name, values), ""
+    named = (fields.id, fields.candidate, fields.reference)
+    wanted = [field for field in named if field]
+    return columns_of(name, values[0], wanted, several=fields.several)
 
 
-def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
-    return {**_from_list(name, list(entries.values())), KEYS: list(entries)}
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, a report each; an empty line is an empty report."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _has_header(text: str) -> bool:
+    """Return whether a .txt is a table: its first line names two columns that are known."""
+    first = _SEPARATOR.sub("", text).lstrip("\r\n").splitlines()[0]
+    cells = [normalise_name(cell) for cell in re.split(r"[,;\t]", first)]
+    return sum(cell in _COLUMN_NAMES for cell in cells) > 1
 
 
 def read_delimited(name: str, text: str) -> Columns:
     """Read CSV or TSV; the delimiter is the most frequent in its first line, which has the names.
 
-    Not by pandas, which fills up a short row and reads on over a quote that is never closed.
+    Excel's line `sep=;` before that names the delimiter, and is skipped. Not by pandas, which fills
+    up a short row and reads on over a quote that is never closed.
     """
-    delimiter = max(",\t;", key=text.lstrip("\r\n").splitlines()[0].count)
+    separator = _SEPARATOR.match(text)
+    n_skipped = 0
+    if separator:
+        text, n_skipped = text[separator.end() :], 1
+    if not text.strip():
+        raise JudgeError(f"{name} holds no study")
+    first = text.lstrip("\r\n").splitlines()[0]
+    delimiter = separator[1] if separator else max(",\t;", key=first.count)
     csv.field_size_limit(2**31 - 1)  # else 131,072
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
@@ -212,39 +401,43 @@ def read_delimited(name: str, text: str) -> Columns:
                 rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
             else:
                 cells = f"has {len(row)} cells and the header {len(names)}"
-                raise JudgeError(f"{name}: the row that ends in line {lines.line_num} {cells}")
+                if len(names) == 1:
+                    cells += "; if it has a report a line, call it .txt"
+                line = lines.line_num + n_skipped
+                raise JudgeError(f"{name}: the row that ends in line {line} {cells}")
     except csv.Error as error:
-        raise JudgeError(f"{name}: no CSV or TSV in line {lines.line_num}: {error}") from error
+        line = lines.line_num + n_skipped
+        raise JudgeError(f"{name}: no CSV or TSV in line {line}: {error}") from error
+    if not rows:
+        taken = f"its one line, {names[0][:40]!r}, is taken for a header" if len(names) == 1 else ""
+        why = taken or "it has a header and no rows"
+        raise JudgeError(f"{name} holds no study: {why}; a file with a report a line is a .txt")
     _check_names(name, names)
     return {field: [row[column] for row in rows] for column, field in enumerate(names)}
 
 
-def _by_id(
-    name: str, columns: Columns, wanted: str | None, *, first: int, option: str = ""
-) -> pd.DataFrame:
-    """Make a DataFrame of columns, of which one (`wanted`, if it is named) becomes the ids."""
-    count = len(next(iter(columns.values()), ()))
-    if not count:
-        raise JudgeError(f"{name} holds no study")
-    columns = {replace_surrogates(key): [*map(_clean, values)] for key, values in columns.items()}
-    # pandas' orient="index" numbers the rows: two such files would be joined by row.
-    is_numbered = columns.get(KEYS) == [str(row) for row in range(count)]
-    known = columns_for(columns, "id") if KEYS not in columns or is_numbered else []
-    known += [field for field in (KEYS, _INDEX, "column_1") if field in columns]
-    id_field = find_column(columns, wanted, option, name) if wanted else [*known, None][0]
-    values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
+def by_id(table: Table, id_field: str | None) -> pd.DataFrame:
+    """Return a DataFrame of a table, of which one column becomes the ids; None numbers the rows.
+
+    Raises `JudgeError` for a record without an id.
+    """
+    columns, count = dict(table.columns), len(table)
+    if id_field is None:
+        values: list[Any] = list(range(table.first, table.first + count))
+    else:
+        values = columns.pop(id_field)
     ids = list(map(to_id, values))
     if None in ids:
         row = ids.index(None) + 1
-        raise JudgeError(f"{name}: record {row} of {count} has no id in {id_field!r}")
+        raise JudgeError(f"{table.name}: record {row} of {count} has no id in {id_field!r}")
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
-    for field in (KEYS, _INDEX, *columns_for(columns, "id")):
-        if field in (KEYS, _INDEX):
-            columns.pop(field, None)
-        elif id_field == KEYS and list(map(to_id, columns[field])) == ids:
+    for field in (KEYS, FILE_NAMES, INDEX):
+        columns.pop(field, None)
+    for field in columns_for(columns, "id") if id_field == KEYS else ():
+        if list(map(to_id, columns[field])) == ids:
             del columns[field]
     frame = pd.DataFrame(columns, pd.Index(ids, dtype=object, name=id_field), dtype=object)
-    frame.attrs = {"name": name, "file": None}
+    frame.attrs = {"name": table.name, "file": table.file, "notes": table.notes}
     return frame
 
 

@@ -12,6 +12,7 @@ from judge import jsonio
 from judge.signature import random_rank
 from judge.studies.columns import as_text, find_column, normalise_name
 from judge.studies.sections import Section
+from judge.text import says_nothing
 from judge.types import MODALITIES, JudgeError, Study
 
 CONTEXT_FIELDS = (
@@ -23,13 +24,30 @@ CONTEXT_FIELDS = (
 """Names of fields that describe the patient and the examination."""
 
 _DICOM = {"cr": "xr", "dx": "xr", "mri": "mr"}
-# ReXrank's context is one text, "Age:50-60.Gender:M.Indication: ... Comparison: ...".
+# ReXrank's context is one text, "Age:50-60.Gender:M.Indication: ... Comparison: ...". Its parts are
+# joined without a blank, so that "Indication:coughComparison: None." is two of them.
+_NAMES = (
+    r"age|gender|sex|(?:clinical )?(?:indication|history)|comparison|technique|procedure"
+    r"|exam(?:ination)?"
+)
+_GLUED = r"Gender|Indication|Comparison|Technique|Procedure|Examination"
 _LABEL = re.compile(
-    r"(?:(?<=\A)|(?<=[.\s;,]))(age|gender|sex|(?:clinical )?(?:indication|history)|comparison"
-    r"|technique|procedure|exam(?:ination)?)\s*:",
+    rf"""
+    (?: (?:(?<=\A)|(?<=[.\s;,])) (?P<name>{_NAMES.replace(" ", "[ ]")})
+      | (?<=\S) (?-i:(?P<glued>{_GLUED}))
+    )
+    \s*:
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_TAG = re.compile(r"\A\s*</?[a-z][\w-]*\s*/?>|</?[a-z][\w-]*\s*/?>\s*\Z", re.IGNORECASE)
+_COMPARES = re.compile(
+    r"\b(?:unchanged|compar(?:ed|ison)|prior|previous(?:ly)?|interval|new(?:ly)?|stable|again"
+    r"|since|worsen(?:ed|ing)|improv(?:ed|ing|ement)|(?:in|de)creased|persist(?:s|ent)"
+    r"|resol(?:ved|ution))\b",
     re.IGNORECASE,
 )
-_MISSING = {"", "nan", "inf", "-inf", "none", "null", "n/a", "na", "unknown", "-"}
+_NOT_KNOWN = {"inf", "-inf", "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +107,59 @@ def attach_context(
 
 
 def read_context(field: str, value: object) -> Mapping[str, str]:
-    """Return the patient's data in a field's value by name: an object's, ReXrank's, its own."""
-    text = "" if value is None else as_text(value).strip()
+    """Return the patient's data in a field's value by name: an object's, ReXrank's, its own.
+
+    Tags around the value (`<context>...</context>`) are taken off; what says nothing is left out.
+    """
+    text = "" if value is None else _without_tags(as_text(value))
     try:
         data = jsonio.read(text, nan=True) if text.startswith("{") else None
     except jsonio.JsonError:
         data = None  # words that begin with a bracket
+    labels = [*_LABEL.finditer(text)]
     if isinstance(data, dict):
         parts = [(name, as_text(said)) for name, said in data.items() if said is not None]
-    elif (labels := [*_LABEL.finditer(text)]) and not text[: labels[0].start()].strip():
+    elif labels and not text[: labels[0].start()].strip():
         ends = [label.start() for label in labels[1:]] + [len(text)]
-        parts = [(m[1], text[m.end() : end]) for m, end in zip(labels, ends, strict=True)]
+        parts = []
+        for label, end in zip(labels, ends, strict=True):
+            name = label["name"] or label["glued"]
+            parts.append((name, text[label.end() : end]))
     else:
         parts = [(field, text)]
     said: dict[str, str] = {}
     for label, words in parts:
         name = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")
         words = " ".join(words.split()).strip(" ;,")
-        words = words.removesuffix(".") if name in ("age", "gender", "sex") else words
-        if words.lower() not in _MISSING:
+        if name in ("age", "gender", "sex"):
+            words = words.removesuffix(".")
+        if name == "age":
+            words = re.sub(r"\A(\d+)\.0\Z", r"\1", words)
+        if not _is_missing(words):
             said.setdefault("sex" if name == "gender" else name, words)
     return said
+
+
+def _without_tags(text: str) -> str:
+    """Return a text without the tags at its start and its end."""
+    while (shorter := _TAG.sub("", text)) != text:
+        text = shorter
+    return text.strip()
+
+
+def _is_missing(text: str) -> bool:
+    return says_nothing(text) or text.strip(" .").lower() in _NOT_KNOWN
 
 
 def prior_report(value: object) -> str | None:
     """Return a prior report as text; None for a missing value."""
     text = "" if value is None else as_text(value)
-    return None if text.strip().lower() in _MISSING else text
+    return None if _is_missing(text) else text
+
+
+def compares(report: str) -> bool:
+    """Return whether a report seems to compare with an earlier examination, by single words."""
+    return _COMPARES.search(report) is not None
 
 
 def _quoted(name: str) -> str:
@@ -172,6 +216,12 @@ class StudySet:
 
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
+
+    @property
+    def empty_candidates(self) -> list[str]:
+        """The ids of the studies for which the model wrote nothing."""
+        pairs = zip(self.study_ids, self.candidates, strict=True)
+        return [study_id for study_id, candidate in pairs if not candidate.strip()]
 
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
         """Return the studies of some rows; one that is there several times needs ids of its own."""

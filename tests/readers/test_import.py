@@ -189,7 +189,7 @@ def test_radpref(invoke: Invoke, tmp_path: Path) -> None:
         ("reference", "Right internal jugular catheter"),
     ]
     assert record["annotation"]["explanation"] == "Most findings agree."
-    fields = {"age": "050Y", "model": "medgemma", "patient": "p1_s1", "rating": 2}
+    fields = {"age": "050Y", "model": "medgemma", "patient": "p1", "rating": 2}
     assert record["fields"] == fields
     texts = [item["text"] for item in runs["user_1"].record("p1_s1/C2")["annotation"]["items"]]
     assert texts[0].startswith("Large right pleural effusion (severity significant")

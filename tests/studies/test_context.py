@@ -19,7 +19,17 @@ REXRANK = "Age:50-60.Indication: Chest pain, dyspnea Comparison: None."
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (REXRANK, {"age": "50-60", "indication": "Chest pain, dyspnea", "comparison": "None."}),
+        (REXRANK, {"age": "50-60", "indication": "Chest pain, dyspnea"}),
+        # As ReXrank's files have it: parts that are glued, nan, and tags around.
+        ("Age:77.0.Gender:F.Indication:nanComparison: None.", {"age": "77", "sex": "F"}),
+        ("Indication: r/o PNA?Comparison: CT.", {"indication": "r/o PNA?", "comparison": "CT."}),
+        (
+            "<context>Age:50-60.Indication: Cough.</context>",
+            {"age": "50-60", "indication": "Cough."},
+        ),
+        ("<history> nan </history>", {}),
+        ("<5 mm nodule>", {"context": "<5 mm nodule>"}),
+        ("Exam: [Not provided].History: (None)", {}),
         ("Age:80.Gender:M.", {"age": "80", "sex": "M"}),
         ("Indication: Age related decline?", {"indication": "Age related decline?"}),
         ("Cough for 3 days: fever", {"context": "Cough for 3 days: fever"}),

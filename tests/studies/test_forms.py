@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from judge.studies import from_python, read_pair
-from judge.studies.sections import says_nothing
+from judge.studies import NamedFields, from_python, read_pair
+from judge.text import says_nothing
 from judge.types import JudgeError
 
 REFS = [
@@ -65,9 +65,15 @@ def test_encodings(put, form):
     text = write(REFS).decode().replace("s\\u00fcd", "süd")
     preds = put("p.json", PREDS)
     check(read_pair(preds, put(name, text.encode("utf-8-sig"))))
-    for encoding in ("cp1252", "utf-16"):
-        refs = put(name, text.encode(encoding))
-        assert "UTF-8" in message(preds, refs)
+    check(read_pair(preds, put(name, text.encode("utf-16"))))  # with a byte order mark
+    refs = put(name, text.encode("cp1252"))
+    assert "--encoding" in message(preds, refs)
+    check(read_pair(preds, refs, fields=NamedFields(encoding="cp1252")))
+    # A file in UTF-8 beside it stays what it is.
+    utf8 = put("utf8-" + name, text.encode())
+    check(read_pair(preds, utf8, fields=NamedFields(encoding="cp1252")))
+    assert "not text in ascii" in message(preds, refs, fields=NamedFields(encoding="ascii"))
+    assert "no encoding" in message(preds, refs, fields=NamedFields(encoding="base64"))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +133,9 @@ def test_ids_are_texts_whatever_a_form_makes_of_them(put, forms):
             hashlib.sha256(Path(one.path).read_bytes()).hexdigest() for one in studies.inputs
         ]
         assert [one.sha256 for one in studies.inputs] == digests
-    assert "17, 18" in message(numbers, put("r", "id,text\n017,a\n018,b\n"))
+    found = message(numbers, put("r", "id,text\n017,a\n018,b\n"))
+    assert "17, 18" in found
+    assert "without leading zeros" in found
 
 
 text = st.text(
@@ -136,7 +144,7 @@ text = st.text(
 record = st.fixed_dictionaries(
     {
         "findings": text.filter(lambda one: not says_nothing(one)),
-        "prediction": text,
+        "prediction": text.filter(lambda one: not says_nothing(one)),
         "site": text,
         "patient": text,
         "age": st.integers(0, 99) | st.none(),
@@ -160,7 +168,7 @@ def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
     for name, write in forms.items():
         read = read_pair(*(put(side + name, write(sides[side])) for side in ("preds", "refs")))
         assert read.study_ids == tuple(studies)
-        assert read.notes == ()
+        assert not [note for note in read.notes if "same texts" not in note]
         ages = tuple(None if age is None else str(age) for age in read.fields["age"])
         sets.append((read.references, read.candidates, {**read.fields, "age": ages}))
     assert all(other == sets[0] for other in sets)
@@ -171,26 +179,29 @@ def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
     [
         (b" \r\n", ""),
         (b"[]", ""),
-        (b"id,text\n", ""),
         (b'{"a": "x",\n "b": y}', "line 2 column 7"),
         (b"[" * 100_000, "more than 100 levels"),
         (b"[1, 2]", "'text'"),
-        (b'{"a": ["x"]}', "--references"),
-        (b'{"a": "x", "b": {"text": "y"}}', "record 1"),
-        (b'{"results": [{"id": "1", "text": "x"}], "config": {}}', "record 1"),
+        (b"3", "taken for a header"),
+        (b"id,text\n", "no rows"),
+        (b'{"a": ["x", "y"], "b": "z"}', "--references"),
+        (b'{"a": "x", "b": {"text": "y"}}', "record of 'a'"),
+        (b'{"train": [{"id": "a", "text": "x"}], "test": [{"id": "b"}]}', "keys train, test"),
+        (b'{"name": "x", "config": {"data": 1}}', "record of 'name'"),
         (b'[{"id": "a", "text": "x"}, {"text": "y"}]', "record 2 of 2"),
         (b'{"a": {"text": "x"}, "a": {"text": "y"}}', "a"),
         (b'[{"id": "a", "foo": "x"}]', "id, foo"),
         (b'[{"id": "a", "text": "x"}, {"id": "b", "text": [1]}]', "'text' of study 'b'"),
         (b'{"a": ""}', ""),
         (b"Dear all,\nhere is the file\n", "line 2"),
-        (b"name,text\na,x\n", "name, text"),
+        (b"name,text\nb,x\n", "--column id: name"),
         (b"\n\nid,text\na,x,y\n", "line 4"),
         (b"id,text\na\n", "line 2"),
         (b'id,text\na,"x\n', "line 2"),
         (b"id,text,text\na,x,y\n", "text"),
         (b"PAR1 and no more", "damaged Parquet"),
-        (b"PK\x03\x04\x14\x00", "save it as CSV"),
+        (b"PK\x03\x04\x14\x00", "unpack it"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "before 2007"),
         (b"id,text\na,\x00", ""),
         (b"\xff\xfea", "UTF-8"),
         (gzip.compress(b'{"a": "x"}', mtime=0)[:-6], ""),
@@ -253,8 +264,8 @@ def test_a_line_of_jsonl_is_a_record(put):
 
 def test_a_field_that_is_not_text_is_named(put):
     for record, named in (
-        ({"candidate": 5, "reference": True}, "no text field for the candidates"),
-        ({"candidate": "x", "reference": True}, "no text field for the references"),
+        ({"candidate": 5, "reference": True}, "no field of candidates"),
+        ({"candidate": "x", "reference": True}, "no field of references"),
     ):
         found = message(put("pairs.jsonl", json.dumps({"study_id": "a", **record}).encode()), None)
         assert named in found

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies import read_pair
-from judge.studies.sections import split_report
+from judge.studies.headings import split_report
 from judge.types import JudgeError
 
 
@@ -21,8 +21,16 @@ from judge.types import JudgeError
         ("Findings\nA.\nConclusion\nB.", "A.", "B."),
         ("**Findings:** A.\n\n**Impression**: B.", "A.", "B."),
         ("## Findings\nA.\n## Impression\nB.", "A.", "B."),
-        ("Indication: Pain. Findings: A. Comparison: None. Impression: B.", "A.", "B."),
-        ("Findings: A. TECHNIQUE: PA. Conclusion: B. Recommendation: CT.", "A.", "B."),
+        (
+            "Indication: Pain. Findings: A. Comparison: None. Impression: B.",
+            "A. Comparison: None.",
+            "B.",
+        ),
+        (
+            "Findings: A. TECHNIQUE: PA. Conclusion: B. Recommendation: CT.",
+            "A. TECHNIQUE: PA.",
+            "B.",
+        ),
         ("Findings: A XXXX Impression: B", "A XXXX", "B"),
         ("FINDINGS AND IMPRESSION: A.", "A.", "A."),
         ("Findings: A. Impression:", "A.", ""),
@@ -37,7 +45,7 @@ from judge.types import JudgeError
 )
 def test_split(report, findings, impression):
     split = split_report(report)
-    assert (split["findings"], split["impression"]) == (findings, impression)
+    assert (split.section("findings"), split.section("impression")) == (findings, impression)
 
 
 prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
@@ -47,7 +55,7 @@ prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
 def test_split_undoes_joining(findings, impression):
     joined = f"Findings: {findings} Impression: {impression}"
     split = split_report(joined)
-    assert (split["findings"], split["impression"]) == (findings, impression)
+    assert (split.section("findings"), split.section("impression")) == (findings, impression)
 
 
 REPORT = "Findings: F. Impression: I."
@@ -82,7 +90,9 @@ def test_the_section_is_what_most_references_have(put):
     assert read_pair(*mixed(put, 1)).references[:2] == (REPORT, "No headings.")
     assert read_pair(*mixed(put, 9)).section == "report"
     assert read_pair(*mixed(put, 11), allow_missing=True).section == "findings"
-    with pytest.raises(JudgeError, match=r"findings.*\(s19\).*another --section.*--allow-missing"):
+    with pytest.raises(
+        JudgeError, match=r"findings.*\(s19\).*another section \(--section\).*--allow-missing"
+    ):
         read_pair(*mixed(put, 19))
 
 
@@ -142,8 +152,12 @@ def test_candidates_without_the_section(put, field):
     entries = {study_id: {field: text} for study_id, text in preds.items()}
     studies = read_pair(put("p.json", entries), refs)
     assert studies.candidates == ("Clear lungs.", preds["other"], "Clear lungs.", "", "")
-    (note,) = studies.notes
-    assert "1 (absent)" in note
+    notes = " ".join(studies.notes)
+    assert "judged as empty: 1 (absent)" in notes
+    assert (
+        "1 of 5 candidates hold more than the findings, which is not judged (before: 1 word"
+        in notes
+    )
 
 
 def test_candidates_as_sections(put):
@@ -159,5 +173,5 @@ def test_candidates_as_sections(put):
 def test_a_section_that_one_side_lacks(put):
     preds = put("p.json", {"a": {"findings": "f"}})
     refs = put("r.json", {"a": {"findings": "F", "impression": "I"}})
-    with pytest.raises(JudgeError, match=r"p\.json .*another --section"):
+    with pytest.raises(JudgeError, match=r"p\.json .*another section"):
         read_pair(preds, refs, section="impression", allow_missing=True)
