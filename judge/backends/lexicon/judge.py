@@ -133,12 +133,12 @@ def _agreed_normals(
     made_up_areas = {found.area for found in lexicon.findings.values() if found.label in grave}
     contradicted = {error.against for error in errors}
     normals = [mention for mention in candidate.normal if len(mention.sides) != 1]
-    ruled_out = {area for mention in normals for area in _widened(mention.rules_out)}
+    ruled_out = {area for mention in normals for area in mention.rules_out}
     touched = ruled_out | {mention.kind.area for mention in candidate.normal if mention.finding}
     known: set[str] = set()
     for mention in filter(attrgetter("negative"), reference.mentions):
         name = mention.finding or lexicon.structures[mention.structure].abnormal
-        areas = _widened(mention.rules_out)
+        areas = mention.rules_out
         is_made_up = bool(mention.finding) and mention.kind.label in made_up
         if name in known or is_made_up or mention.rules_out & made_up_areas:
             continue
@@ -151,10 +151,6 @@ def _agreed_normals(
         if in_other_words or any(map(mention.denies_as, candidate.normal)):
             known.add(name)
             yield mention
-
-
-def _widened(areas: frozenset[str]) -> frozenset[str]:
-    return areas | {"pleura"} if "lungs" in areas else areas
 
 
 def _plain(text: str) -> str:

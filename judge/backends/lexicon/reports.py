@@ -57,10 +57,15 @@ def _merge(shadow: Mention, reading: Mention) -> Mention:
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
-        also=(*shadow.also, *filter(None, reading.names)),
+        also=(*shadow.also, *(name for name in reading.names if name and name != shadow.finding)),
         possible=shadow.possible | possible,
         sides=shadow.sides | reading.sides,
         places=shadow.places | reading.places,
+        traits=shadow.traits | reading.traits,
+        greater=shadow.greater | reading.greater,
+        sizes=shadow.sizes | reading.sizes,
+        shares=shadow.shares | reading.shares,
+        acuity=shadow.acuity | reading.acuity,
         levels=shadow.levels | reading.levels,
         changes=shadow.changes | reading.changes,
     )
@@ -83,6 +88,15 @@ def _of_line(line: Line) -> list[Mention]:
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
         number = max((n for n, (other, _) in enumerate(stated) if other.positive), default=-1)
+        if number >= 0 and mention.positive:
+            earlier, shadow = stated[number]
+            if _restates(line, earlier, shadow, mention, head):
+                stated[number] = (_merge(earlier, mention), head)
+                continue
+            if mention.finding in earlier.kind.explains and _is_linked(line, shadow, head):
+                described = (*earlier.descriptors, mention.finding)
+                stated[number] = (replace(earlier, descriptors=described), shadow)
+                continue
         if number >= 0 and mention.positive and _reads_as(line, *stated[number], mention, head):
             stated[number] = (_merge(stated[number][0], mention), head)
             continue
@@ -113,17 +127,28 @@ def _mention(line: Line, head: Head) -> Mention:
     finding = lexicon.findings[head.finding]
     present = not head.denied and "resolved" not in changes
     levels = head.tags(Kind.LEVEL) or ({finding.level} - {""} if present else _NONE)
+    places = head.tags(Kind.PLACE)
+    if "good" in places:
+        places |= finding.good
+    if head.sites and not any(lexicon.domains[tag] == "line" for tag in places):
+        places |= head.sites
+    traits = head.tags(Kind.TRAIT) if present or head.denied else _NONE
     return Mention(
         lexicon,
         finding=head.finding,
         present=present,
         doubted=head.doubted,
         sides=sides,
-        places=head.tags(Kind.PLACE),
+        places=places,
         levels=frozenset(lexicon.levels[level] for level in levels),
         changes=changes if present else changes & {"resolved"},
         sizes=frozenset(head.sizes),
+        shares=frozenset(head.shares),
         acuity=head.tags(Kind.ACUITY) or frozenset({finding.acuity} - {""}),
+        traits=traits or (finding.traits if present else _NONE),
+        greater=head.tags(Kind.GREATER),
+        descriptors=tuple(dict.fromkeys(head.descriptors)) if present else (),
+        unexcluded=head.unexcluded and present,
         acts=Kind.ACTION in head.modifiers,
         count=head.count,
         words=words,
@@ -146,6 +171,27 @@ def _quote(line: Line, first: int, last: int) -> str:
         end = closed + 1 if closed >= 0 else end
     quoted = " ".join(text[start:end].replace(";", ",").split())
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
+
+
+_LINKS = frozenset({"with", "of", "demonstrating", "showing", "resulting", "causing", "and"})
+
+
+def _restates(line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head) -> bool:
+    """Return whether the later head is of the same finding: "fracture with 40% loss of height"."""
+    if earlier.finding != later.finding or not earlier.agrees_in_site(later):
+        return False
+    if earlier.contrasts_with(later) or not earlier.agrees_in_age(later):
+        return False
+    is_told_apart = earlier.sides != later.sides and bool(later.sides)
+    return not is_told_apart and _is_linked(line, shadow, head)
+
+
+def _is_linked(line: Line, shadow: Head, head: Head) -> bool:
+    first, last = shadow.last, head.first
+    between, words = line.between(first, last), line.words[first:last]
+    if first > last or VERB in between or ";" in words:
+        return False
+    return not _LINKS.isdisjoint(words)
 
 
 def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head) -> bool:
@@ -258,7 +304,8 @@ class Report:
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
         named = filter(mention.agrees_in_site, self.named(names))
-        twins = filter(mention.agrees_in_age, named)
+        same_age = filter(mention.agrees_in_age, named)
+        twins = (twin for twin in same_age if not mention.contrasts_with(twin))
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
     def contrary(self, mention: Mention) -> list[Mention]:
@@ -312,7 +359,7 @@ def _likeness(mention: Mention, other: Mention) -> float:
     """Return how likely two differing mentions are of one finding; 0 or less: they are not."""
     if mention.finding == other.finding:
         score = 8.0
-    elif {*mention.names} & {*other.names}:
+    elif {*mention.readings} & {*other.readings}:
         score = 5.0
     elif mention.related(other):
         score = 3.0
@@ -326,8 +373,12 @@ def _likeness(mention: Mention, other: Mention) -> float:
         score -= 0.5 if mention.sides & other.sides else 3.0
     if not mention.agrees_in_age(other):
         score -= 2.0
-    if mention.places and other.places:
-        score += 1.0 if mention.places & other.places else -1.5
+    if mention.contrasts_with(other):
+        score -= 2.0
+    if mention.places & other.places:
+        score += 1.0
+    elif not mention.agrees_in_place(other):
+        score -= 1.5
     if mention.sizes and other.sizes:
         score += 1.5 if mention.size_ratio(other) < SAME_SIZE else -1.0
     alike = bool(mention.levels & other.levels) + (mention.changes == other.changes)
@@ -335,7 +386,7 @@ def _likeness(mention: Mention, other: Mention) -> float:
 
 
 def _shadows(mention: Mention) -> set[str]:
-    return {mention.lexicon.findings[name].shadow for name in mention.names} - {""}
+    return {mention.lexicon.findings[name].shadow for name in mention.readings} - {""}
 
 
 _WORD = re.compile(r"[^\W\d_]+")
