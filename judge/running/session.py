@@ -293,8 +293,10 @@ def run(
         if judge.log is not None:
             shutil.move(judge.log, writer.staging / SERVER_LOG)
         about: list[str] = []
+        judged_pairs = studies
         if several:
             studies, about = whole, several.write(writer, session.rubric)
+        recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
         n_empty = sum(not candidate.strip() for candidate in studies.candidates)
         made_by = {
             "signature": line,
@@ -307,6 +309,8 @@ def run(
             "omitted": dict(studies.omitted),
             "notes": [*studies.notes, *about, *empty_note(n_empty, len(studies))],
         }
+        if recognised is not None:
+            made_by["recognised"] = recognised
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],

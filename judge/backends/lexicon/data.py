@@ -132,6 +132,8 @@ class _Unfamiliar(Entry):
     images: Words
     english: Names = frozenset()
     reports: Names = frozenset()
+    technique: Names = frozenset()
+    other_parts: Names = frozenset()
     elsewhere: Words = re.compile("$^")
 
 
