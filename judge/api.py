@@ -16,6 +16,7 @@ import pandas as pd
 
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
+from judge.backends.base import Recognised
 from judge.running.combining import Shard
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
@@ -120,7 +121,9 @@ def annotate(
     DataFrame
         One row per study, in the given order: the columns of a run's table of studies, `answer`,
         and `corrected` for a rubric that corrects lines. Scores and counts are missing if `outcome`
-        is not "annotated". `attrs["signature"]` has all settings that change a number.
+        is not "annotated". `attrs["signature"]` has all settings that change a number. Of the
+        built-in judge `attrs["recognised"]` says of how many statements (`n`) of the references
+        and the candidates it recognised how many (`k`).
 
     Raises
     ------
@@ -141,23 +144,27 @@ def annotate(
         answers["answer"].append(judged.completion.text if judged.completion else None)
         answers["corrected"].append(corrected_report(session.rubric, judged.study, judged.outcome))
 
-    def work() -> str:
+    def work() -> tuple[str, Recognised | None]:
         with session:
             if out is not None:
                 finished = run_session(session, studies, out=Path(out), also=keep, **run_options)
-                return str(finished.summary["signature"])
+                summary = finished.summary
+                return str(summary["signature"]), summary.get("recognised")
             classed, class_source = with_classes(studies)
             shard = run_options["shard"]
             part = classed.take(shard.rows(classed)) if shard else classed
             judge_set(session, part, keep, ProgressListener())
-            return session.signature(classed, class_source, shard)
+            recognised = session.judge.recognised(part.references, part.candidates)
+            return session.signature(classed, class_source, shard), recognised
 
-    signature = _outside_any_loop(work)
+    signature, recognised = _outside_any_loop(work)
     if not session.rubric.editor:
         del answers["corrected"]
     frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
     frame.attrs["signature"] = signature
     frame.attrs["note"] = session.judge.note
+    if recognised is not None:
+        frame.attrs["recognised"] = recognised
     return frame
 
 

@@ -58,6 +58,18 @@ def says_nothing(text: str | None) -> bool:
     return not words or _BLANK.fullmatch(" ".join(words)) is not None
 
 
+def recognised_text(recognised: Mapping[str, Mapping[str, int]] | None) -> str:
+    """Return what share of the reports' statements the built-in judge recognised, as text.
+
+    Empty for other judges, which read whole reports.
+    """
+    shares = []
+    for side, counts in (recognised or {}).items():
+        k, n = counts["k"], counts["n"]
+        shares.append(f"{percent(k / n if n else None)} in the {side} ({k:,} of {n:,})")
+    return ", ".join(shares)
+
+
 def group_value(value: object) -> str:
     """Return the value of a group's field; a study without the field is in the group `(none)`.
 

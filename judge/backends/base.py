@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 120.0
 CONCURRENCY = 16  # where neither the user nor the server says
+Recognised: TypeAlias = Mapping[str, Mapping[str, int]]
 Form: TypeAlias = "type[BaseModel] | None"
 """The form that a reply is held to, None for text."""
 
@@ -146,6 +147,17 @@ class Judge(ABC):
         """Return what to ask after an answer that is `unparsed`; None if it would be the same.
 
         It depends on the arguments alone, so that a run that continues finds its answers.
+        """
+        return None
+
+    def recognised(
+        self,
+        references: Iterable[str],  # noqa: ARG002
+        candidates: Iterable[str],  # noqa: ARG002
+    ) -> Recognised | None:
+        """Return how many statements of the reports it recognises; None for a judge that reads.
+
+        As `{"references": {"k": 95, "n": 100}, "candidates": {...}}`: `k` of `n` statements.
         """
         return None
 

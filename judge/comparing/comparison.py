@@ -22,6 +22,7 @@ from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.summary import OUTCOMES, fields_of
+from judge.text import recognised_text
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")
@@ -267,6 +268,7 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
             note = f"judged by {judge['name']}, {judge['note']}"
             titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
     yield from (f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items())
+    yield from _recognised_notes(runs)
     for rubric in dict.fromkeys(run.rubric for run in runs):
         of = [run for run in runs if run.rubric == rubric]
         packages = {Signature.parse(run.run.signature).get("package"): run.shown for run in of}
@@ -282,6 +284,16 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
         yield f"studies not scored, of {n:,}: {', '.join(named)}"
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         yield "the study class was inferred by the lexicon"
+
+
+def _recognised_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """Say how much the built-in judge understood, once for each model."""
+    shares: dict[str, str] = {}
+    for run in runs:
+        if text := recognised_text(run.run.manifest.get("recognised")):
+            shares.setdefault(run.model, f"{run.model} {text}")
+    if shares:
+        yield f"statements that the built-in judge recognised: {'; '.join(shares.values())}"
 
 
 def _rubric_values(

@@ -75,6 +75,9 @@ def _radiology_judge(
         metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
         metadata["signature"] = session.signature(studies, class_source)
         metadata["judge_note"] = session.judge.note
+        recognised = session.judge.recognised(studies.references, studies.candidates)
+        if recognised is not None:
+            metadata["recognised"] = recognised
         if not isinstance(judged.outcome, Annotated) or judged.measures is None:
             why = f"{record['outcome']}: {record['reason']}. {record['detail'] or ''}".strip()
             return _unscored("grader_failed", why, **metadata)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.backends.base import Recognised
 from judge.jsonio import from_line
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
@@ -78,6 +79,8 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     notes = list(parts[0]["notes_of_input"])
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
+    if "recognised" in first.manifest:
+        made_by["recognised"] = _sum_recognised([run.manifest["recognised"] for run in runs])
     spent = [run.manifest["spent"] for run in runs]
     sums = {name: sum(part[name] or 0 for part in spent) for name in spent[0] if name != "retries"}
     if any(part["dollars"] is None for part in spent):
@@ -95,6 +98,14 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     ends = heapq.merge(*map(_placed, runs), key=lambda end: end.row)
     write_run(out, first.rubric, ends, made_by, manifest, first.summary()["by"])
     return Run(out)
+
+
+def _sum_recognised(parts: Sequence[Recognised]) -> dict[str, dict[str, int]]:
+    """Return how many statements are recognised in the reports of all shards."""
+    totals: dict[str, dict[str, int]] = {}
+    for side, counts in parts[0].items():
+        totals[side] = {name: sum(part[side][name] for part in parts) for name in counts}
+    return totals
 
 
 def _placed(run: Run) -> Iterator[StudyResult]:
@@ -158,6 +169,11 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
         "prompt": ", ".join(filter(None, prompts)) or None,
         "notes": [*about, *dict.fromkeys(note for run in runs for note in run.summary()["notes"])],
     }
+    # Of the built-in judge, which may be one of several.
+    del made_by["recognised"]
+    for run in runs:
+        if "recognised" in run.manifest:
+            made_by["recognised"] = run.manifest["recognised"]
     parts = [
         {"name": name, "folder": run.path.name, "signature": run.signature}
         for run, name in zip(runs, names, strict=True)

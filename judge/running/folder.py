@@ -51,9 +51,12 @@ SUMMARY = "summary.json"
 SERVER_LOG = "server.log"
 MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
-    *("notes", "reading"),
+    *("notes", "recognised", "reading"),
 )
-"""The keys that summary and manifest share; `reading` is in those of readers."""
+"""The keys that summary and manifest share.
+
+`reading` is in those of readers, `recognised` in those of the built-in judge.
+"""
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"

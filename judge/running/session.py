@@ -318,9 +318,11 @@ def run(
         if judge.log is not None:
             shutil.move(judge.log, writer.staging / SERVER_LOG)
         about: list[str] = []
+        judged_pairs = studies
         if several:
             studies, about = whole, several.write(writer, session.rubric)
         about_input = input_notes(judge, whole)
+        recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -332,6 +334,8 @@ def run(
             "omitted": dict(studies.omitted),
             "notes": [*about_input, *about],
         }
+        if recognised is not None:
+            made_by["recognised"] = recognised
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],

@@ -221,6 +221,7 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "format": FORMAT,
         "rubric": manifest["rubric"],
         "judge": {name: manifest["judge"][name] for name in ("name", "version", "note")},
+        "recognised": manifest.get("recognised"),
         "prompt": manifest["prompt"] or None,
         "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
         if scale.level

@@ -10,7 +10,7 @@ from typing import Any
 from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
 from judge.tables.forms import latex
-from judge.text import counted, left_out, number
+from judge.text import counted, left_out, number, recognised_text
 
 _WILSON = source("wilson1927probable")
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
@@ -121,6 +121,8 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if combined and combined["of"] == "judge":
         judges = [Signature.parse(part["signature"]) for part in combined["parts"]]
     text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
+    if understood := recognised_text(manifest.get("recognised")):
+        text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
         names = f"{combined['of']}s {_listed([part['name'] for part in combined['parts']])}"
         rule = f"combined by the rule {combined['rule']}"

@@ -25,7 +25,7 @@ from judge.tables.document import (
     field_columns,
     table_of,
 )
-from judge.text import NOTHING, counted, group_value, left_out, number, percent
+from judge.text import NOTHING, counted, group_value, left_out, number, percent, recognised_text
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
@@ -44,10 +44,12 @@ Data = Mapping[str, Any]
 def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
     """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
     judge, model, readings = summary["judge"], summary.get("model"), summary.get("readings")
+    understood = recognised_text(summary.get("recognised"))
     facts = [
         *([("model", model)] if model else []),
         ("rubric", rubric.title),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
+        *([("statements recognised", understood)] if understood else []),
         *([("prompt", summary["prompt"])] if summary["prompt"] else []),
         ("section", summary["section"]),
         *((name, str(summary[f"n_{name}"])) for name in _COUNTS),

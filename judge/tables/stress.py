@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.stress.candidates import MADE
 from judge.tables.document import Cell, Column, Document, Estimate, Table, cell_text, columns
-from judge.text import NOTHING, counted
+from judge.text import NOTHING, counted, recognised_text
 
 _DETECTION = ("found", "right_category", "right_significance")
 _LOST = {"lost": "not read"}
@@ -29,6 +29,7 @@ def stress_document(report: Report) -> Document:
         ("false alarms", _text(report["false_alarms_all"]["any"])),
         ("changed by hostile texts", f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
+        ("statements recognised", recognised_text(report["recognised"]) or NOTHING),
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),

@@ -21,7 +21,7 @@ def write(folder, text):
 
 def test_version_names_the_data_and_changes_with_them(tmp_path):
     version = load().version
-    assert re.fullmatch(r"lexicon-3\+[0-9a-f]{8}", version)
+    assert re.fullmatch(r"lexicon-4\+[0-9a-f]{8}", version)
     assert load(write(tmp_path, TEXT)).version == version
     changed = tmp_path / "changed.yaml"
     changed.write_text(TEXT + "\n# a remark\n", encoding="utf-8")

@@ -28,18 +28,18 @@ from judge.types import JudgeError, Severity
 
 Kind = StrEnum(
     "Kind",
-    "FINDING STRUCTURE QUALITY SIDE PLACE LEVEL CHANGE ACUITY NEGATES_AFTER NEGATES_BEFORE "
-    "LIKELY_AFTER HEDGES_AFTER HEDGES_BEFORE READS_AS MAY_READ_AS IGNORES_AFTER ACTION BREAKS "
-    "VERBS PREPOSITIONS NEUTRAL",
+    "FINDING STRUCTURE QUALITY SIDE GREATER PLACE LEVEL CHANGE ACUITY TRAIT NEGATES_AFTER "
+    "NEGATES_BEFORE LIKELY_AFTER HEDGES_AFTER HEDGES_BEFORE READS_AS MAY_READ_AS IGNORES_AFTER "
+    "ACTION TECHNIQUE MADE_BY PARTS DESCRIBING BREAKS VERBS PREPOSITIONS NEUTRAL",
 )
 """The parts that a phrase can play in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One meaning of a phrase: the `name` of the finding, side or change, a place's domain.
+    """One meaning of a phrase: the `name` of the finding, side, change or trait, a place's domain.
 
-    `tags` are the sides of a side and the tags of a place.
+    `tags` are the sides of a side, the tags of a place and the name of anything else.
     """
 
     kind: Kind
@@ -73,6 +73,11 @@ class Finding(Entry):
     shadow: str = Field("", alias="confused")
     level: str = ""
     acuity: Literal["", "acute", "old"] = ""
+    traits: Names = frozenset()
+    implies: Names = frozenset()
+    explains: Names = frozenset()
+    good: Names = frozenset()
+    side_matters: bool = True
     urgent_if_acute: bool = False
     where: Literal["lung", "bone", "line", "none"] = "lung"
     sided: bool = True
@@ -87,6 +92,13 @@ class Structure(Entry):
     rules_out: Names = frozenset()
     abnormal: str
     same_as: Names = frozenset()
+
+
+class Contrast(Entry):
+    """Words that describe a finding, by value; two values of one contrast exclude each other."""
+
+    matters: bool
+    values: Annotated[dict[str, Phrases], Field(min_length=2)]
 
 
 def _labelled(findings: dict[str, Finding]) -> dict[str, Finding]:
@@ -120,6 +132,8 @@ class _Unfamiliar(Entry):
     images: Words
     english: Names = frozenset()
     reports: Names = frozenset()
+    technique: Names = frozenset()
+    other_parts: Names = frozenset()
     elsewhere: Words = re.compile("$^")
 
 
@@ -139,7 +153,11 @@ class Lexicon(Entry):
     places: dict[Literal["lung", "bone", "line"], list[tuple[Names, Phrases]]]
     severity: dict[str, tuple[int, Phrases]]
     changes: dict[Literal["new", "worse", "better", "unchanged", "resolved"], Phrases]
-    acuity: dict[Literal["acute", "old"], Phrases] = {}
+    acuity: dict[Literal["acute", "old", "unknown"], Phrases] = {}
+    greater: dict[Literal["more", "most", "less", "dominant"], Names] = {}
+    contrasts: dict[str, Contrast] = {}
+    describing: list[str] = []
+    sites: Names = frozenset()
     cues: dict[Kind, Phrases]
     right_words: list[str]
     unfamiliar: _Unfamiliar
@@ -154,10 +172,13 @@ class Lexicon(Entry):
         places = {tag for rows in self.places.values() for tags, _ in rows for tag in tags}
         known: dict[str, Iterable[str]] = {
             **dict.fromkeys(("area", "rules_out"), self.areas),
-            **dict.fromkeys(("kind_of", "more_than", "abnormal"), self.findings),
+            **dict.fromkeys(
+                ("kind_of", "more_than", "abnormal", "implies", "explains"), self.findings
+            ),
             **dict.fromkeys(("when", "same_as"), self.structures),
             **dict.fromkeys(("graded", "level"), self.severity),
-            "placed": places,
+            **dict.fromkeys(("placed", "good"), places),
+            "traits": self.contrast_of,
             "qualities": self.qualities,
         }
         for name, entry in (*self.findings.items(), *self.structures.items()):
@@ -177,6 +198,13 @@ class Lexicon(Entry):
             for finding, entry in self.findings.items()
             for structure, qualities in entry.when.items()
             for quality in qualities
+        }
+
+    @cached_property
+    def contrast_of(self) -> dict[str, str]:
+        """The contrast that each trait is a value of."""
+        return {
+            value: name for name, contrast in self.contrasts.items() for value in contrast.values
         }
 
     @cached_property
@@ -219,6 +247,10 @@ class Lexicon(Entry):
             for name, spoken in entries.items():
                 sides = {"left", "right"} if name == "both" else {name}
                 yield spoken, Role(kind, name, frozenset(sides))
+        for contrast in self.contrasts.values():
+            for value, spoken in contrast.values.items():
+                yield spoken, Role(Kind.TRAIT, value, frozenset({value}))
+        yield self.describing, Role(Kind.DESCRIBING)
         yield from ((spoken, Role(cue)) for cue, spoken in self.cues.items())
 
     @cached_property
@@ -237,6 +269,13 @@ class Lexicon(Entry):
                 if len(word) >= _LONG:
                     words[word[0]].add(word)
         return words
+
+    @cached_property
+    def domains(self) -> dict[str, str]:
+        """The kind of place of each tag: lung, bone or line."""
+        return {
+            tag: domain for domain, rows in self.places.items() for tags, _ in rows for tag in tags
+        }
 
     def knows(self, word: str) -> bool:
         """Return whether it is a word of this lexicon or of the built-in one: some are small."""
@@ -280,7 +319,7 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
 
 
-_TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
+_TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/<>%]")
 _DROPPED = frozenset({"the", "a", "an"})
 JOIN, VERB, PREPOSITION, BREAK = "jvpb"
 """The letters for joins, verbs, prepositions and breaks between two phrases."""
@@ -289,8 +328,10 @@ JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BY_WORD = dict.fromkeys(JOINS, JOIN) | {";": BREAK, ":": BREAK}
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
 _FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
+_ON = frozenset({"on", "in", "at", "over", "within"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
-_BETWEEN_NUMBERS = frozenset({"x", "by", "to", *_MM})
+_SHARE = frozenset({"%", "percent", "pct"})
+_BETWEEN_NUMBERS = frozenset({"x", "by", "to", *_MM, *_SHARE})
 _MOST_TOKENS = 200
 """A sentence of more words than this is read in pieces, so that time stays linear."""
 
@@ -310,19 +351,24 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A length in millimetres at the tokens `first` to `last` (exclusive)."""
+    """A length or a share at the tokens `first` to `last` (exclusive).
+
+    `value` is in millimetres, or in per cent where it is a share.
+    """
 
     first: int
     last: int
-    mm: float
+    value: float
+    is_share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A sentence as words: the spans in its text, the phrases, the lengths.
 
-    `inner` has the sides, places and acuity within a phrase ("basilar atelectasis"), `stops` a
-    letter for each join, verb, preposition and break, `offsets` their number before each token.
+    `inner` has the sides, places, traits and acuity within a phrase ("basilar atelectasis"),
+    `stops` a letter for each join, verb, preposition and break, `offsets` their number before
+    each token.
     """
 
     text: str
@@ -356,12 +402,32 @@ def tokenise(sentence: str, lexicon: Lexicon) -> Iterator[Line]:
         yield _line(sentence, lexicon, [*words], [*spans])
 
 
+# British spellings, tried on words that the lexicon does not have.
+_SPELLINGS = (
+    ("isation", "ization"),
+    ("ise", "ize"),
+    ("ae", "e"),
+    ("oe", "e"),
+    ("our", "or"),
+    ("tre", "ter"),
+    ("aly", "aliz"),
+    ("ll", "l"),
+    ("yse", "yze"),
+)
+
+
 @lru_cache(maxsize=65536)
 def _normalise(token: str, lexicon: Lexicon) -> str:
     word = token.lower()
     if word in _DROPPED or (word.startswith("xxx") and not word.strip("x")):
         return ""
-    return correct_slip(stem(word), lexicon)
+    word = stem(word)
+    if word not in lexicon.words:
+        for british, american in _SPELLINGS:
+            respelled = word.replace(british, american)
+            if respelled in lexicon.words:
+                return respelled
+    return correct_slip(word, lexicon)
 
 
 def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]) -> Line:
@@ -370,7 +436,9 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
     stops = [""] * len(words)
     first = 0
     while first < len(words):
-        end, roles = _longest(words, first, len(words), lexicon)
+        end, roles = _greater_side(words, first, lexicon)
+        if not roles:
+            end, roles = _longest(words, first, len(words), lexicon)
         if roles:
             marks.append(Mark(first, end, roles))
             kinds = [role.kind for role in roles if words[first] != "of"]
@@ -387,14 +455,98 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
     return Line(text, lexicon, words, spans, marks, inner, _measures(words), *ends)
 
 
+_OTHER_SIDE = {"left": "right", "right": "left"}
+_SIDE_WORDS = {
+    "left": "left",
+    "l": "left",
+    "lt": "left",
+    "right": "right",
+    "r": "right",
+    "rt": "right",
+}
+_MOST_TO_COMPARATIVE = 6
+_EARLIER = frozenset(
+    {"since", "compared", "comparison", "prior", "previous", "previously", "interval"}
+)
+"""With one of these in a sentence "worse on the right" is a change."""
+
+
+def _greater_side(words: list[str], first: int, lexicon: Lexicon) -> tuple[int, tuple[Role, ...]]:
+    """Return where a comparison of the sides that begins at `first` ends, and its roles.
+
+    There are no roles where none begins. What is greater on one side is on both.
+    """
+    word, greater = words[first], lexicon.greater
+    if not greater:
+        return first, ()
+    more = greater.get("more", frozenset()) | greater.get("most", frozenset())
+    if word in _SIDE_WORDS:
+        end, side = _compared_sides(words, first, lexicon)
+    elif word in more and _EARLIER.isdisjoint(words):
+        end, side = _more_on_side(words, first)
+    else:
+        return first, ()
+    if not side:
+        return first, ()
+    both = Role(Kind.SIDE, "both", frozenset(_OTHER_SIDE))
+    return end, (both, Role(Kind.GREATER, side, frozenset({side})))
+
+
+def _compared_sides(words: list[str], first: int, lexicon: Lexicon) -> tuple[int, str]:
+    """Read "right ... greater than left" and "right predominant"."""
+    greater, side = lexicon.greater, _SIDE_WORDS[words[first]]
+    last = min(first + _MOST_TO_COMPARATIVE, len(words))
+    for token in range(first + 1, last):
+        word = words[token]
+        if word in greater.get("dominant", ()) and token <= first + 2:
+            return token + 1, side
+        if word in _SIDE_WORDS or word in JOINS or word in _BY_WORD:
+            break
+        is_more, is_less = word in greater.get("more", ()), word in greater.get("less", ())
+        if is_more or is_less:
+            end = _other_side(words, token, side)
+            if not end:
+                break
+            return end, side if is_more else _OTHER_SIDE[side]
+    return first, ""
+
+
+def _other_side(words: list[str], comparative: int, side: str) -> int:
+    """Return where "greater than left" ends, which compares with `side`; else 0."""
+    is_sign = words[comparative] in "<>"
+    than = comparative if is_sign else 0
+    for token in range(comparative + 1, min(comparative + 4, len(words))):
+        if words[token] == "than":
+            than = token
+    if not than:
+        return 0
+    for token in range(than + 1, min(than + 4, len(words))):
+        if _SIDE_WORDS.get(words[token]) == _OTHER_SIDE[side]:
+            return token + 1
+    return 0
+
+
+def _more_on_side(words: list[str], first: int) -> tuple[int, str]:
+    """Read "more severe on the right", "worse in the left lung than in the right"."""
+    for token in range(first + 1, min(first + 4, len(words))):
+        word = words[token]
+        if word in JOINS or word in _BY_WORD or word == "than":
+            break
+        side = _SIDE_WORDS.get(word)
+        if side and (token == first + 1 or words[token - 1] in _ON):
+            end = _other_side(words, token, side)
+            return end or token + 1, side
+    return first, ""
+
+
 def _inner(words: list[str], first: int, last: int, lexicon: Lexicon) -> Iterator[Mark]:
     for start in range(first, last):
         end, roles = _longest(words, start, last, lexicon)
-        kinds = [Kind.SIDE, Kind.PLACE, Kind.ACUITY]
+        kinds = [Kind.SIDE, Kind.PLACE, Kind.ACUITY, Kind.TRAIT]
         if start == first and end == last:
             # "Acute" is part of the phrase "acute fracture" and says how old it is.
             end, roles = _longest(words, start, last - 1, lexicon)
-            kinds = [Kind.ACUITY]
+            kinds = [Kind.ACUITY, Kind.TRAIT]
         roles = tuple(role for role in roles if role.kind in kinds and role.name != "line")
         if roles:
             yield Mark(start, end, roles)
@@ -413,7 +565,8 @@ def _longest(
 def _measures(words: list[str]) -> list[Measure]:
     measures: list[Measure] = []
     for token, word in enumerate(words):
-        if word not in _MM:
+        is_share = word in _SHARE
+        if word not in _MM and not is_share:
             continue
         first, largest = token, 0.0
         for before in reversed(words[max(token - 7, 0) : token]):
@@ -424,7 +577,8 @@ def _measures(words: list[str]) -> list[Measure]:
             first -= 1
         moved = words[first] == "by"  # how far to pull, not how large
         if largest and not moved and words[max(first - 1, 0)] not in _FORMERLY:
-            measures.append(Measure(first, token + 1, largest * _MM[word]))
+            value = largest if is_share else largest * _MM[word]
+            measures.append(Measure(first, token + 1, value, is_share))
     return measures
 
 

@@ -38,7 +38,17 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
     What another mention of the same finding in the same report bears out is no error.
     """
     both = _Both(pair, reference, candidate)
-    errors = (both.reading(), both.count(), both.site(), both.level(), both.acuity(), both.change())
+    errors = (
+        both.reading(),
+        both.count(),
+        both.site(),
+        both.greater(),
+        both.level(),
+        both.acuity(),
+        both.trait(),
+        both.exclusion(),
+        both.change(),
+    )
     return [error for error in errors if error]
 
 
@@ -74,6 +84,8 @@ class _Both:
     ) -> Error:
         ours, theirs = self.pair
         same = {other.sentence for other in self.all_theirs if other == theirs}
+        # What denies the finding would contradict the corrected report.
+        same |= {denial.sentence for denial in self.candidate.contrary(ours)}
         return Error(
             *(category, severity, self.finding.label),
             f'The reference says "{ours.words}", the candidate "{theirs.words}" ({difference}).',
@@ -83,8 +95,11 @@ class _Both:
 
     def reading(self) -> Error | None:
         lexicon = self.reference.lexicon
-        ours, theirs = (one.also or (one.finding,) for one in self.pair)
+        ours, theirs = ((*(one.also or (one.finding,)), *one.descriptors) for one in self.pair)
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
+        # "Scarring versus nodule" and "nodule versus scarring": the first is a reading too.
+        firsts = (self.ours.finding in theirs, self.theirs.finding in ours)
+        clash = clash and not any(firsts)
         denied = self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
         if clash or (denied and set(ours).isdisjoint(theirs)):
             if self.theirs.weight == self.weight:
@@ -139,10 +154,14 @@ class _Both:
         ours, theirs, severity = self.ours, self.theirs, self.weight
         is_line = self.finding.where == "line"
         is_tube = is_line or (self.finding.area == "devices" and self.finding.where != "none")
-        if is_tube and self.finding.area == "devices":
+        if is_tube and self.finding.area == "devices" and self.finding.side_matters:
             severity = max(severity, 2)
         sides = ours.sides and theirs.sides and ours.sides != theirs.sides
-        places = ours.places and theirs.places and not ours.places & theirs.places
+        places = not ours.agrees_in_place(theirs)
+        if is_tube and (misplaced := self._misplaced()):
+            return misplaced
+        if is_tube and places:
+            severity = max(severity, 2)
         if (sides or places) and not (
             _borne_out(ours, self.all_theirs) and _borne_out(theirs, self.all_ours)
         ):
@@ -156,6 +175,57 @@ class _Both:
         what: Attribute = "location"
         return self.error(Category.WRONG_LOCATION, severity, what, what, self.site_topic)
 
+    def _misplaced(self) -> Error | None:
+        """Return the error where one report says that a device lies badly and the other nothing."""
+        for mention, other, report, category in (
+            (self.ours, self.theirs, self.all_theirs, Category.MISSING_FINDING),
+            (self.theirs, self.ours, self.all_ours, Category.FALSE_FINDING),
+        ):
+            is_bad = bool(mention.places) and mention.weight >= _URGENT
+            if is_bad and other.weight < _URGENT and not any(one.places for one in report):
+                if mention.doubted:
+                    return None
+                return self.error(category, mention.weight, "location", "position")
+        return None
+
+    def greater(self) -> Error | None:
+        """Return the error where a finding is greater on the one side or on the other."""
+        ours, theirs = (
+            one.greater or _greater_side(report)
+            for one, report in zip(self.pair, (self.all_ours, self.all_theirs), strict=True)
+        )
+        is_stated = self.ours.greater or self.theirs.greater
+        if not is_stated or not ours or not theirs or ours & theirs:
+            return None
+        severity: Severity = min(self.weight, 2)
+        difference = f"greater on the {min(theirs)}, not the {min(ours)}"
+        topic = f"{self.finding.label} greater side"
+        return self.error(Category.WRONG_LOCATION, severity, "location", difference, topic)
+
+    def trait(self) -> Error | None:
+        """Return the error where the reports describe one finding in words that exclude another."""
+        ours, theirs = self.pair
+        contrast = ours.contrasts_with(theirs)
+        if not contrast:
+            return None
+        there = (one for one in self.all_theirs if one.agrees_in_site(ours))
+        if any(one.traits and not ours.contrasts_with(one) for one in there):
+            return None
+        matters = self.reference.lexicon.contrasts[contrast].matters
+        severity: Severity = self.weight if matters else 1
+        return self.error(Category.WRONG_SEVERITY, severity, "severity", contrast)
+
+    def exclusion(self) -> Error | None:
+        """Return the error where one report states what the other only cannot exclude."""
+        ours, theirs = self.pair
+        if ours.unexcluded == theirs.unexcluded:
+            return None
+        plain, others = (theirs, self.all_ours) if ours.unexcluded else (ours, self.all_theirs)
+        if plain.doubted or any(not one.doubted for one in others):
+            return None
+        severity: Severity = 3 if plain.weight >= _URGENT else 1
+        return self.error(Category.WRONG_SEVERITY, severity, "certainty", "certainty")
+
     def level(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
         gaps: list[int] = []
@@ -166,6 +236,7 @@ class _Both:
                 unstated = mention.levels.difference(*(one.levels for one in there))
                 gaps += [min(abs(a - b) for b in other.levels) for a in unstated]
         times = 1.0 if self.finding.where == "line" else ours.size_ratio(theirs)
+        times = max(times, ours.share_ratio(theirs))
         if not gaps and times < SAME_SIZE:
             return None
         far = max(gaps, default=1) > 1 or times >= _OTHER_SIZE or self._swapped()
@@ -195,8 +266,14 @@ class _Both:
 
     def change(self) -> Error | None:
         ours, theirs = self.ours.changes, self.theirs.changes
-        stated = ours - _changes(self.all_theirs) - self.candidate.changes
-        claimed = theirs - _changes(self.all_ours) - self.reference.changes
+        # What is said of the other side or lobe bears nothing out.
+        there = [one for one in self.all_theirs if one.agrees_in_site(self.ours)]
+        here = [one for one in self.all_ours if one.agrees_in_site(self.theirs)]
+        stated = ours - theirs - _changes(there) - self.candidate.changes
+        claimed = theirs - ours - _changes(here) - self.reference.changes
+        if (ours & theirs) - {"unchanged"}:
+            # "Persistent, slightly worse" and "worse" are one comparison.
+            stated, claimed = stated - {"unchanged"}, claimed - {"unchanged"}
         severity = _change_weight(self.weight, ours, theirs)
         if claimed:
             how = "wrong comparison" if ours else "comparison not in the reference"
@@ -206,6 +283,22 @@ class _Both:
             difference = f"comparison left out: {', '.join(sorted(stated))}"
             return self.error(Category.OMITTED_COMPARISON, severity, "temporal", difference)
         return None
+
+
+def _greater_side(mentions: Sequence[Mention]) -> frozenset[str]:
+    """Return the side on which the mentions of a finding say that it is greater, if they do."""
+    stated = _NONE.union(*(one.greater for one in mentions))
+    if stated:
+        return stated if len(stated) == 1 else _NONE
+    levels: dict[str, int] = {}
+    for mention in mentions:
+        if len(mention.sides) == 1 and mention.levels and mention.positive:
+            (side,) = mention.sides
+            levels[side] = max(levels.get(side, 0), max(mention.levels))
+    left, right = levels.get("left"), levels.get("right")
+    if left is None or right is None or left == right:
+        return _NONE
+    return frozenset({"left" if left > right else "right"})
 
 
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:

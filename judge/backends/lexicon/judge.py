@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -14,7 +14,16 @@ from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.data import load as load_lexicon
 from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
 from judge.backends.lexicon.mentions import Mention, Pair, group_mentions
-from judge.backends.lexicon.reports import Report, align, split, unfamiliar_reason
+from judge.backends.lexicon.reports import (
+    LEAST_RECOGNISED,
+    Recognised,
+    Report,
+    align,
+    recognised,
+    seems_english,
+    split,
+    unfamiliar_reason,
+)
 from judge.rubrics import Rubric
 from judge.types import (
     Attribute,
@@ -56,22 +65,23 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     more, twins = unpaired(alone, *both)
     errors = [*(error for pair in differing for error in differences(pair, *both)), *more]
     pairs = [*same, *differing]
-    n_ours, n_theirs = (sum(mention.says for mention in report.mentions) for report in both)
-    if n_ours or n_theirs:
+    ours, theirs = recognised(reference, lexicon), recognised(candidate, lexicon)
+    if any(mention.says for report in both for mention in report.mentions):
         matched = _matched(*both, errors, [*pairs, *twins])
     else:
-        ours, theirs = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
-        matched = tuple(text for text in ours if text in theirs)
+        said, others = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
+        matched = tuple(text for text in said if text in others)
     return ReportComparison(
         _once([*errors, *wider_changes(*both)]),
         matched,
-        f"Rules of {lexicon.version}: {n_ours} statements recognised in the reference, "
-        f"{n_theirs} in the candidate, {len(matched)} in agreement.",
-        tuple(sorted({(ours.sentence, theirs.sentence) for ours, theirs in pairs})),
+        f"Rules of {lexicon.version}: {ours.recognised} of {ours.statements} statements recognised "
+        f"in the reference, {theirs.recognised} of {theirs.statements} in the candidate; "
+        f"{len(matched)} in agreement.",
+        tuple(sorted({(one.sentence, other.sentence) for one, other in pairs})),
         *_compare_findings(*both, errors, [*pairs, *twins]),
         (
             *_statements(*both, dict(pairs)),
-            *_statements(*both[::-1], {theirs: ours for ours, theirs in pairs}),
+            *_statements(*both[::-1], {other: one for one, other in pairs}),
         ),
     )
 
@@ -133,12 +143,12 @@ def _agreed_normals(
     made_up_areas = {found.area for found in lexicon.findings.values() if found.label in grave}
     contradicted = {error.against for error in errors}
     normals = [mention for mention in candidate.normal if len(mention.sides) != 1]
-    ruled_out = {area for mention in normals for area in _widened(mention.rules_out)}
+    ruled_out = {area for mention in normals for area in mention.rules_out}
     touched = ruled_out | {mention.kind.area for mention in candidate.normal if mention.finding}
     known: set[str] = set()
     for mention in filter(attrgetter("negative"), reference.mentions):
         name = mention.finding or lexicon.structures[mention.structure].abnormal
-        areas = _widened(mention.rules_out)
+        areas = mention.rules_out
         is_made_up = bool(mention.finding) and mention.kind.label in made_up
         if name in known or is_made_up or mention.rules_out & made_up_areas:
             continue
@@ -151,10 +161,6 @@ def _agreed_normals(
         if in_other_words or any(map(mention.denies_as, candidate.normal)):
             known.add(name)
             yield mention
-
-
-def _widened(areas: frozenset[str]) -> frozenset[str]:
-    return areas | {"pleura"} if "lungs" in areas else areas
 
 
 def _plain(text: str) -> str:
@@ -252,6 +258,7 @@ def _borne_out(mention: Mention, other: Report) -> Mention | None:
     return next(iter((*same, *wide)), None)
 
 
+_NOT_UNDERSTOOD, _WORDS = "not understood", "words"
 _UNFAMILIAR = {
     "language": "a report that seems to be in another language than English, or has mostly words "
     "that the lexicon does not know",
@@ -304,22 +311,58 @@ class LexiconJudge(Judge):
     async def complete(self, request: CompletionRequest) -> Completion:
         """Compare the reports and write the result in the rubric's reply format.
 
-        Raises `StudyError` for reports that the rules were not made for.
+        Raises `StudyError` for reports that the rules were not made for, and for a reference of
+        which too little is understood.
         """
         texts = {message.role: message.content for message in request.messages}
-        if why := texts.get("unfamiliar"):
+        why = texts.get("unfamiliar")
+        if why == _WORDS:
+            raise StudyError(
+                _NOT_UNDERSTOOD,
+                "the lexicon does not know most words of the reference; name a model with --judge",
+            )
+        if why:
             raise StudyError(f"unfamiliar {why}", f"the study has {_UNFAMILIAR[why]}")
+        self._check_understood(texts["reference"])
         context = json.loads(texts.get("context", "{}"))
         study = Study("", texts["reference"], texts["candidate"], context=context)
         comparison = compare(study.reference, study.candidate, self._lexicon)
         text = self._render(self._baseline(comparison, study))
         return Completion(text, "stop", self.version)
 
+    def recognised(
+        self, references: Iterable[str], candidates: Iterable[str]
+    ) -> dict[str, dict[str, int]]:
+        """Return how many statements of all references and of all candidates are recognised."""
+        both = {"references": references, "candidates": candidates}
+        counts: dict[str, dict[str, int]] = {}
+        for side, reports in both.items():
+            found = Recognised()
+            for report in reports:
+                found += recognised(report, self._lexicon)
+            counts[side] = {"k": found.recognised, "n": found.statements}
+        return counts
+
+    def _check_understood(self, reference: str) -> None:
+        """Raise `StudyError` where less than half of a reference's statements are recognised."""
+        if not any(map(str.isalnum, reference)):
+            return
+        found = recognised(reference, self._lexicon)
+        if found.recognised and found.share >= LEAST_RECOGNISED:
+            return
+        raise StudyError(
+            _NOT_UNDERSTOOD,
+            f"the lexicon recognises {found.recognised} of the reference's {found.statements} "
+            "statements, and at least half are needed; name a model with --judge",
+        )
+
     def _why_not(self, study: Study) -> str | None:
         if study.modality not in (None, "xr"):
             return "modality"
         both = (study.reference, study.candidate)
-        reasons = {unfamiliar_reason(report, self._lexicon) for report in both}
+        of_reference, of_candidate = (unfamiliar_reason(report, self._lexicon) for report in both)
+        reasons = {of_reference, of_candidate}
         if "language" in reasons:
-            return "language"
+            is_english = seems_english(study.reference, self._lexicon)
+            return _WORDS if is_english and of_candidate != "language" else "language"
         return "images" if "images" in reasons and study.modality is None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from judge.backends.lexicon.data import Finding, Lexicon
@@ -11,6 +11,8 @@ from judge.types import Severity
 
 SAME_SIZE = 1.25
 """Lengths whose ratio is below this are equal."""
+
+_SAME_POINTS = 10.0
 
 MOST = 64
 """A mention is held against no more than this many others: so that time stays linear."""
@@ -27,7 +29,10 @@ class Mention:
     Either a `finding`, present or denied, with the readings offered for it (`also`), some only as
     `possible`; or a `structure` that is called `normal`, or of which only a change is said; or,
     with neither, a change of the whole study. `count` is 0 where nothing is said. `sizes` are in
-    millimetres; of a tube they say where it ends, `acts` that it has to be moved.
+    millimetres, `shares` in per cent; of a tube they say where it ends, `acts` that it has to be
+    moved. `traits` are values of the lexicon's contrasts, `descriptors` findings whose names only
+    describe this one, `greater` is the side on which it is greater, and `unexcluded` says that it
+    "cannot be excluded".
     """
 
     lexicon: Lexicon = field(compare=False, repr=False)
@@ -44,11 +49,35 @@ class Mention:
     levels: frozenset[int] = frozenset()
     changes: frozenset[str] = _NONE
     sizes: frozenset[float] = frozenset()
+    shares: frozenset[float] = frozenset()
     acuity: frozenset[str] = _NONE
+    traits: frozenset[str] = _NONE
+    greater: frozenset[str] = _NONE
+    descriptors: tuple[str, ...] = ()
+    unexcluded: bool = False
     acts: bool = False
     refers_back: bool = field(default=False, compare=False)
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
+
+    def in_sentence(self, number: int) -> Mention:
+        """Return the mention in the sentence `number`, with all that is known of it already.
+
+        A good deal faster than `replace`, which would compute every property again.
+        """
+        hash(self)  # computed once here, and copied with the rest
+        placed = object.__new__(Mention)
+        placed.__dict__.update(self.__dict__)
+        placed.__dict__["sentence"] = number
+        return placed
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, name) for name in _COMPARED))
+
+    def __hash__(self) -> int:
+        """Return a hash of what is compared, computed once."""
+        return self._hash
 
     @cached_property
     def positive(self) -> bool:
@@ -60,22 +89,27 @@ class Mention:
         """Whether it says that a finding is not there, or that a structure is normal."""
         return bool(self.finding or self.normal) and not self.positive
 
-    @property
+    @cached_property
     def kind(self) -> Finding:
         """The finding's entry in the lexicon."""
         return self.lexicon.findings[self.finding]
 
-    @property
+    @cached_property
     def says(self) -> bool:
         """Whether it mentions more than a place or the technique."""
         return bool(self.finding or self.normal or self.changes)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
+        """The finding, the readings that are offered for it, and what describes it."""
+        return (*self.readings, *self.descriptors)
+
+    @cached_property
+    def readings(self) -> tuple[str, ...]:
         """The finding and the readings that are offered for it."""
         return (self.finding, *self.also)
 
-    @property
+    @cached_property
     def rules_out(self) -> frozenset[str]:
         """The areas in which this normal or denied mention excludes findings."""
         if self.normal:
@@ -121,8 +155,36 @@ class Mention:
 
     def agrees_in_site(self, other: Mention) -> bool:
         """Return whether neither the sides nor the places of the two rule each other out."""
-        places = not self.places or not other.places or bool(self.places & other.places)
-        return places and self.agrees_in_side(other)
+        return self.agrees_in_place(other) and self.agrees_in_side(other)
+
+    def agrees_in_place(self, other: Mention) -> bool:
+        """Return whether no places of one kind, such as lobes, rule each other out.
+
+        The lobe in which a chest tube lies says nothing of whether it lies well.
+        """
+        if not self.places or not other.places or self.places & other.places:
+            return True
+        domains = self.lexicon.domains
+        ours = {domains.get(tag, "line") for tag in self.places}
+        theirs = {domains.get(tag, "line") for tag in other.places}
+        return ours.isdisjoint(theirs)
+
+    def contrasts_with(self, other: Mention) -> str:
+        """Return the contrast in which the two differ, such as calcification; else "".
+
+        A trait that only one of them states is no difference.
+        """
+        if not self.traits or not other.traits or self.traits == other.traits:
+            return ""
+        contrast_of = self.lexicon.contrast_of
+        for name in dict.fromkeys(contrast_of[trait] for trait in sorted(self.traits)):
+            ours, theirs = (
+                {trait for trait in one.traits if contrast_of[trait] == name}
+                for one in (self, other)
+            )
+            if ours and theirs and not ours & theirs:
+                return name
+        return ""
 
     def agrees_in_age(self, other: Mention) -> bool:
         """Return whether not one of the two is acute and the other old."""
@@ -135,9 +197,21 @@ class Mention:
         small, large = sorted((max(self.sizes), max(other.sizes)))
         return large / small if small > 0 else 1.0
 
+    def share_ratio(self, other: Mention) -> float:
+        """Return the larger of the two shares over the smaller; 1 where they are about the same.
+
+        Estimates by eye that are less than ten points apart are about the same.
+        """
+        if not self.shares or not other.shares:
+            return 1.0
+        small, large = sorted((max(self.shares), max(other.shares)))
+        if large - small < _SAME_POINTS:
+            return 1.0
+        return large / small if small > 0 else math.inf
+
     def related(self, other: Mention) -> bool:
         """Return whether the two may be of one finding, by their names alone."""
-        return any(self.lexicon.related(a, b) for a in self.names for b in other.names)
+        return any(self.lexicon.related(a, b) for a in self.readings for b in other.readings)
 
     def denies_as(self, other: Mention) -> bool:
         """Return whether the other negative is of the same finding or structure, and side."""
@@ -151,8 +225,12 @@ class Mention:
         is_other_level = bool(self.levels) and not self.levels & mention.levels
         if not self.agrees_in_side(mention) or not self.agrees_in_age(mention) or is_other_level:
             return 0
+        if self.traits and self.contrasts_with(mention):
+            return 0
         if self.finding == mention.finding:
             return 1
+        if self.finding in mention.kind.implies:
+            return 2
         if self.finding in mention.kind.kind_of:
             return 2
         if mention.kind.area not in self.rules_out:
@@ -161,6 +239,8 @@ class Mention:
         is_old = bool(self.finding) and (mention.acuity == _OLD or mention.weight == 1)
         return 0 if is_old else 3
 
+
+_COMPARED = tuple(part.name for part in fields(Mention) if part.compare)
 
 Pair = tuple[Mention, Mention]
 """A reference mention and the candidate's mention of the same thing."""
@@ -175,7 +255,7 @@ def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     for mention in mentions:
         for finding in findings[:MOST]:
             first = finding[0]
-            is_named = {*first.names} & {*mention.names}
+            is_named = {*first.names} & {*mention.names} and not first.contrasts_with(mention)
             if is_named and first.agrees_in_site(mention) and first.size_ratio(mention) < SAME_SIZE:
                 finding.append(mention)
                 break

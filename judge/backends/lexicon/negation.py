@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from judge.backends.lexicon.data import (
     BREAK,
@@ -24,6 +25,7 @@ _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, Kind.LIKELY_AFTER, Kind.HEDGE
 """Phrases that begin a new statement after "no effusion, ..."."""
 
 _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
+_WITHIN = frozenset({"of", "in", "at"})
 _REASONS = frozenset({"due", "secondary", "because"})
 _LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
 _WITH = frozenset({"with", "adjacent", "associated", "accompanying", "overlying", "underlying"})
@@ -35,11 +37,31 @@ _FORWARD = {
 }
 """The state of the words after a cue."""
 
+_CAUSES = frozenset(
+    {"due", "related", "secondary", "attributable", "attributed", "owing", "by", "from", "because"}
+)
+"""Words before what an image was made by, such as "due to technique"."""
+_MOST_TO_CAUSE = 5
+_EXPANSION = frozenset({"volume", "inspiration", "inspiratory", "effort"})
+_DIRECTIONS = frozenset({"worse", "better"})
 _NEAR = 3
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 _NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
 _MOST_BETWEEN = 5
-_MODIFIERS = (Kind.SIDE, Kind.PLACE, Kind.ACUITY, Kind.ACTION)
+_BETWEEN_DESCRIBED = (
+    Kind.LEVEL,
+    Kind.SIDE,
+    Kind.PLACE,
+    Kind.ACUITY,
+    Kind.TRAIT,
+    Kind.STRUCTURE,
+    Kind.DESCRIBING,
+)
+_MODIFIERS = (Kind.SIDE, Kind.GREATER, Kind.PLACE, Kind.ACUITY, Kind.TRAIT, Kind.ACTION)
+_EXCLUDING = frozenset(
+    {"exclude", "excluded", "excluding", "excludable", "rule", "ruled", "discounted"}
+)
+"""Words of the weakest hedges: "cannot be excluded" says less than "possible"."""
 _PRICES_AHEAD = {JOIN: 2.5, VERB: 2.5, PREPOSITION: 2.0, BREAK: 3.5}
 _PRICES_AFTER = {JOIN: 2.0, VERB: 0.5, PREPOSITION: 0.2, BREAK: 3.5}
 _TOO_FAR = 9.0
@@ -51,8 +73,11 @@ class Head:
     """A finding or a structure at the tokens `first` to `last` (exclusive), with its modifiers.
 
     `finding` is empty where a structure is called normal (`normal`) or only named. `pivot` is the
-    token that negation must cover: the quality of "heart ... enlarged". `modifiers` are the
-    sides, places and the like by their token; `start` to `end` are the tokens to quote.
+    token that negation must cover: the quality of "heart ... enlarged". `unexcluded` says that
+    it "cannot be excluded", the weakest doubt. `descriptors` are findings whose names describe
+    this one ("cavitary mass"), `sites` the parts of the body where a device ends that are not
+    among the lexicon's places. `modifiers` are the sides, places and the like by their token;
+    `start` to `end` are the tokens to quote.
     """
 
     first: int
@@ -63,9 +88,13 @@ class Head:
     normal: bool = False
     denied: Mark | None = None
     doubted: bool = False
+    unexcluded: bool = False
     ignored: bool = False
+    descriptors: list[str] = field(default_factory=list)
     modifiers: dict[Kind, dict[int, frozenset[str]]] = field(default_factory=dict)
     sizes: set[float] = field(default_factory=set)
+    shares: set[float] = field(default_factory=set)
+    sites: set[str] = field(default_factory=set)
     count: int = 0
     start: int = -1
     end: int = -1
@@ -85,22 +114,116 @@ class Head:
         self.cover(mark.first, mark.last)
 
     def split(self) -> list[Head]:
-        """Return a head for each side where each has a level: "small right and large left"."""
-        sides, levels = (self.modifiers.get(kind, {}) for kind in (Kind.SIDE, Kind.LEVEL))
-        sides = {token: side for token, side in sides.items() if len(side) == 1}
-        are_sides = [token in sides for token in sorted({*sides, *levels})]
-        if are_sides not in ([True, False, True, False], [False, True, False, True]):
+        """Return a head for each of two sites where each has a level or a change of its own.
+
+        "Small right and large left effusions", "increased on the right, decreased on the left".
+        """
+        sites = self._two_sites()
+        if sites is None:
             return [self]
-        pairs = zip(sorted(sides.items()), sorted(levels.items()), strict=True)
-        own = ({Kind.SIDE: dict([side]), Kind.LEVEL: dict([level])} for side, level in pairs)
-        return [replace(self, modifiers=self.modifiers | modifiers) for modifiers in own]
+        own: list[dict[Kind, dict[int, frozenset[str]]]] = [{}, {}]
+        for kind in (Kind.LEVEL, Kind.CHANGE):
+            stated = sorted(self.modifiers.get(kind, {}).items())
+            if _alternate([min(site) for site in sites], [token for token, _ in stated]):
+                for part, (token, tags) in zip(own, stated, strict=True):
+                    part[kind] = {token: tags}
+        if not own[0]:
+            return [self]
+        for part, site in zip(own, sites, strict=True):
+            for kind in (Kind.SIDE, Kind.PLACE):
+                there = self.modifiers.get(kind, {})
+                part[kind] = {token: tags for token, tags in there.items() if token in site}
+        return [replace(self, modifiers=self.modifiers | part) for part in own]
+
+    def _two_sites(self) -> list[list[int]] | None:
+        """Return the tokens of two sites, if there are two that exclude each other.
+
+        Sides and places without a level or a change between them are one site.
+        """
+        where = {*self.modifiers.get(Kind.SIDE, {}), *self.modifiers.get(Kind.PLACE, {})}
+        said = {*self.modifiers.get(Kind.LEVEL, {}), *self.modifiers.get(Kind.CHANGE, {})}
+        sites: list[list[int]] = []
+        is_new = True
+        for token in sorted(where | said):
+            if token not in where:
+                is_new = True
+            elif is_new:
+                sites.append([token])
+                is_new = False
+            else:
+                sites[-1].append(token)
+        if len(sites) != 2:
+            return None
+        for kind in (Kind.SIDE, Kind.PLACE):
+            there = self.modifiers.get(kind, {})
+            first, second = (
+                frozenset[str]().union(*(there.get(token, ()) for token in site)) for site in sites
+            )
+            if first and second:
+                return None if first & second else sites
+        return None
+
+
+def _alternate(sites: list[int], stated: list[int]) -> bool:
+    """Return whether each of two sites has one of the values stated, in the same order."""
+    if len(stated) != len(sites):
+        return False
+    order = [token in sites for token in sorted({*sites, *stated})]
+    return order in ([True, False, True, False], [False, True, False, True])
 
 
 def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
     """Return the findings and structures of `line` in order, and changes without one of these."""
     heads_found, used = find_heads(line)
     _apply_cues(line, heads_found, used)
-    return heads_found, _attach(line, heads_found, used)
+    of_study = _attach(line, heads_found, used)
+    technical = [mark for mark in line.marks if _is_technique(line, mark)]
+    if not technical:
+        return heads_found, of_study
+    for mark in technical:
+        if head := _technical_head(line, heads_found, mark):
+            _apply_technique(head)
+    return heads_found, [said for said in of_study if not _is_technical(line, said, technical)]
+
+
+def _is_technique(line: Line, mark: Mark) -> bool:
+    """Return whether a phrase says that something is due to how the image was made."""
+    if mark.role(Kind.TECHNIQUE):
+        return True
+    before = line.words[max(mark.first - _MOST_TO_CAUSE, 0) : mark.first]
+    return mark.role(Kind.MADE_BY) is not None and not _CAUSES.isdisjoint(before)
+
+
+def _technical_head(line: Line, heads: Sequence[Head], mark: Mark) -> Head | None:
+    """Return what is said to be due to the technique: the last of the clause before it."""
+    before = [head for head in heads if head.pivot < mark.first and head.last <= mark.first]
+    for head in reversed(before):
+        if BREAK in line.between(head.last, mark.first):
+            return None
+        is_expansion = not _EXPANSION.isdisjoint(line.words[mark.first : mark.last])
+        is_measured = bool(head.structure) or not is_expansion
+        if head.finding and not is_measured:
+            return None  # low volumes make a heart look large, but atelectasis is there
+        if head.finding or head.modifiers.get(Kind.CHANGE):
+            return head
+    return None
+
+
+def _apply_technique(head: Head) -> None:
+    """Take a change that is due to the technique for none, and a finding as a possible one."""
+    changes = head.modifiers.get(Kind.CHANGE, {})
+    kept = {token: tags for token, tags in changes.items() if tags.isdisjoint(_DIRECTIONS)}
+    if len(kept) < len(changes):
+        head.modifiers[Kind.CHANGE] = kept
+    elif head.finding:
+        head.doubted = True
+
+
+def _is_technical(line: Line, said: tuple[Mark, Role], technical: Sequence[Mark]) -> bool:
+    mark, role = said
+    if role.name not in _DIRECTIONS:
+        return False
+    return any(BREAK not in line.between(mark.last, cue.first) for cue in technical)
 
 
 def find_heads(line: Line) -> tuple[list[Head], set[int]]:
@@ -116,15 +239,51 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
     used = {line.marks[index].first for index in bound}
     taken = used | {token for head in heads_found for token in (head.first, head.pivot)}
     taken |= {subject.first for subjects in bound.values() for subject in subjects}
-    for mark in line.marks:
+    descriptors: defaultdict[int, list[str]] = defaultdict(list)
+    for index, mark in enumerate(line.marks):
         role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
-        if role and mark.first not in taken:
-            names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
-            heads_found.append(Head(mark.first, mark.last, mark.first, *names))
+        if not role or mark.first in taken:
+            continue
+        described = _described_finding(line, index)
+        if described:
+            if line.lexicon.findings[role.name].area != "pleura":  # a pleural mass is no effusion
+                descriptors[described.first].append(role.name)
+            continue
+        names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
+        heads_found.append(Head(mark.first, mark.last, mark.first, *names))
+    for head in heads_found:
+        head.descriptors = descriptors.get(head.first, [])
     heads_found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
     for head in heads_found:
         head.start, head.end = head.first, head.last
     return heads_found, used
+
+
+def _described_finding(line: Line, index: int) -> Mark | None:
+    """Return the finding that the name of another one at `index` describes, if it does.
+
+    Directly after it ("cavitary mass"), or before a verb ("the mass is cavitary").
+    """
+    mark = line.marks[index]
+    if not mark.role(Kind.DESCRIBING) or not mark.role(Kind.FINDING):
+        return None
+    for later in line.marks[index + 1 : index + 1 + _NEAR]:
+        is_near = later.first - mark.last < _NEAR and not line.between(mark.last, later.first)
+        if not is_near:
+            break
+        if later.role(Kind.FINDING) and not later.role(Kind.DESCRIBING):
+            return later
+        if not later.role(*_BETWEEN_DESCRIBED):
+            break
+    for earlier in reversed(line.marks[:index]):
+        between = line.between(earlier.last, mark.first)
+        if BREAK in between or mark.first - earlier.last > _NEAR:
+            break
+        if earlier.role(Kind.STRUCTURE) or earlier.role(Kind.QUALITY):
+            break
+        if earlier.role(Kind.FINDING) and not earlier.role(Kind.DESCRIBING):
+            return earlier if VERB in between else None
+    return None
 
 
 def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
@@ -209,9 +368,13 @@ def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
     for mark in line.marks:
         denies = mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark)
         hedges = mark.role(Kind.HEDGES_BEFORE) is not None
-        for head in _reach_back(line, heads, mark) if denies or hedges else ():
+        reached = _reach_back(line, heads, mark) if denies or hedges else []
+        if hedges and not denies:
+            reached = _without_apposition(line, reached)
+        for head in reached:
             head.denied = None if hedges else head.denied or mark
             head.doubted = head.doubted or hedges
+            head.unexcluded = head.unexcluded or (hedges and _excludes(line, mark))
     for head in heads:
         if head.denied:
             head.cover(head.denied.first, head.denied.last)
@@ -238,10 +401,40 @@ def _apply_forward(line: Line, heads: Sequence[Head], used: set[int]) -> None:
         for head in by_pivot[token]:
             head.ignored = "aside" in state
             head.doubted = denial is None and "doubt" in state
+            head.unexcluded = head.doubted and _excludes(line, state["doubt"])
             # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
-            if denial and (not head.normal or 0 <= token - denial.last <= 1):
+            is_of_part = _part_before(line, head) is not None
+            if denial and not is_of_part and (not head.normal or 0 <= token - denial.last <= 1):
                 head.denied = denial
         token = mark.last if mark else token + 1
+
+
+def _without_apposition(line: Line, reached: Sequence[Head]) -> list[Head]:
+    """Leave out what a comma alone parts from a hedge: "Opacity, pneumonia is possible"."""
+    kept = list(reached[:1])
+    for head, later in pairwise(reached):
+        if _LISTS.isdisjoint(line.words[head.last : later.first]) and _LISTS.isdisjoint(
+            line.words[later.last : head.first]
+        ):
+            break
+        kept.append(later)
+    return kept
+
+
+_LISTS = frozenset({"and", "or", "nor", "/", "versus", "vs"})
+
+
+def _excludes(line: Line, hedge: Mark) -> bool:
+    return not _EXCLUDING.isdisjoint(line.words[hedge.first : hedge.last])
+
+
+def _part_before(line: Line, head: Head) -> Mark | None:
+    """Return the part that `head` is named as the whole of: "the tip of the tube"."""
+    for mark in line.marks:
+        is_before = mark.role(Kind.PARTS) and mark.last + 1 == head.first
+        if is_before and line.words[mark.last] == "of":
+            return mark
+    return None
 
 
 def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -> None:
@@ -301,6 +494,8 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
         between = line.between(head.last, edge)
         if BREAK in between or VERB in between:
             break
+        if line.marked(head.last, cue.first, Kind.PARTS) or _part_before(line, head):
+            break  # "tube, its tip not seen": the tube is there
         if head.finding:
             reached.append(head)
         edge = head.first
@@ -327,11 +522,63 @@ def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mar
                     nearest.add(mark, role)
     for measure in line.measures:
         if measured := _nearest(line, [head for head in heads if head.finding], measure):
-            measured.sizes.add(measure.mm)
+            lengths = measured.shares if measure.is_share else measured.sizes
+            lengths.add(measure.value)
             measured.cover(measure.first, measure.last)
     for head in heads:
         _count(line, head)
+    if line.lexicon.sites:
+        _attach_sites(line, heads)
     return of_study
+
+
+_ROUTES = frozenset({"via", "through", "from", "approach", "access", "insertion"})
+"""Words beside a vein by which a line goes in, which does not end there."""
+
+
+def _attach_sites(line: Line, heads: Sequence[Head]) -> None:
+    """Give devices the parts of the body where they end that are no place of the lexicon."""
+    devices = [head for head in heads if head.finding and _is_device(line, head)]
+    if not devices:
+        return
+    placed = {
+        token
+        for mark in line.marks
+        if mark.role(Kind.PLACE, Kind.FINDING, Kind.SIDE)
+        for token in range(mark.first, mark.last)
+    }
+    for token, word in enumerate(line.words):
+        if word not in line.lexicon.sites or token in placed:
+            continue
+        first = _first_of_site(line, token)
+        near = line.words[max(first - 2, 0) : token + 2]
+        if not _ROUTES.isdisjoint(near):
+            continue
+        site = Mark(first, token + 1, ())
+        device = _nearest(line, [head for head in devices if head.last <= first], site)
+        if device and PREPOSITION in line.between(device.last, first):
+            device.sites.add(" ".join(line.words[first : token + 1]))
+            device.cover(first, token + 1)
+
+
+def _first_of_site(line: Line, noun: int) -> int:
+    """Return where the name of a part of the body begins, such as "left axillary vein"."""
+    first = noun
+    while first > 0 and noun - first < _MOST_WORDS_BEFORE_SITE:
+        before = first - 1
+        is_plain = line.words[before].isalpha() and not line.between(before, first)
+        if not is_plain or line.marked(before, first, Kind.SIDE, Kind.LEVEL, Kind.CHANGE):
+            break
+        first = before
+    return first
+
+
+_MOST_WORDS_BEFORE_SITE = 2
+
+
+def _is_device(line: Line, head: Head) -> bool:
+    finding = line.lexicon.findings[head.finding]
+    return finding.area == "devices" and finding.where != "none"
 
 
 def _count(line: Line, head: Head) -> None:
@@ -353,7 +600,15 @@ def _takes(line: Line, head: Head, role: Role) -> bool:
         return not finding.rules_out  # "no acute process" is one phrase
     if role.kind is Kind.ACTION:
         return finding.where == "line"
-    return role.kind is not Kind.PLACE or finding.where == role.name
+    if role.kind in (Kind.TRAIT, Kind.GREATER):
+        return finding.area not in _WITHOUT_TRAITS and not finding.rules_out
+    if role.kind is Kind.PLACE:
+        is_of_device = role.name == "line" and _is_device(line, head)
+        return is_of_device or finding.where == role.name
+    return True
+
+
+_WITHOUT_TRAITS = frozenset({"devices", "postoperative", "technique"})
 
 
 def _is_sided(line: Line, head: Head) -> bool:
@@ -412,7 +667,7 @@ def _can_change(line: Line, heads: Sequence[Head], number: int) -> bool:
     earlier = [one.last for one in heads[:number] if one.finding and one.last <= head.first]
     for first in (max(last, head.first - 4) for last in earlier):
         words = line.words[first : head.first]
-        if "of" in words or PREPOSITION in line.between(first, head.first):
+        if not _WITHIN.isdisjoint(words) or PREPOSITION in line.between(first, head.first):
             return False
     later = (one.first for one in heads[number + 1 :] if one.finding and one.first >= head.last)
     following = next(later, None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
-from judge.backends.lexicon.data import BREAK, JOIN, VERB, Kind, Lexicon, Line, load, tokenise
+from judge.backends.lexicon.data import BREAK, JOIN, VERB, Kind, Lexicon, Line, load, stem, tokenise
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
 from judge.backends.lexicon.negation import Head, find_heads, read_line
 from judge.sentences import opens_skipped_section, sentences
@@ -35,6 +35,9 @@ _OWN = re.compile(
 )
 """The text of an error by the built-in judge: its first quotation or its label."""
 
+WHOLE = ("", "chest")
+"""The structures of which a change is one of the whole study."""
+
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
 
@@ -44,7 +47,7 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     mentions: list[Mention] = []
     for number, piece in pieces(text):
         for template in _mentions(piece, lexicon):
-            mention = replace(template, sentence=number)
+            mention = template.in_sentence(number)
             near = mention.refers_back and mentions and number - mentions[-1].sentence <= 1
             if near and (mentions[-1].positive or not mention.finding):
                 mentions[-1] = _merge(mentions[-1], mention)
@@ -57,10 +60,15 @@ def _merge(shadow: Mention, reading: Mention) -> Mention:
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
-        also=(*shadow.also, *filter(None, reading.names)),
+        also=(*shadow.also, *(name for name in reading.names if name and name != shadow.finding)),
         possible=shadow.possible | possible,
         sides=shadow.sides | reading.sides,
         places=shadow.places | reading.places,
+        traits=shadow.traits | reading.traits,
+        greater=shadow.greater | reading.greater,
+        sizes=shadow.sizes | reading.sizes,
+        shares=shadow.shares | reading.shares,
+        acuity=shadow.acuity | reading.acuity,
         levels=shadow.levels | reading.levels,
         changes=shadow.changes | reading.changes,
     )
@@ -83,6 +91,15 @@ def _of_line(line: Line) -> list[Mention]:
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
         number = max((n for n, (other, _) in enumerate(stated) if other.positive), default=-1)
+        if number >= 0 and mention.positive:
+            earlier, shadow = stated[number]
+            if _restates(line, earlier, shadow, mention, head):
+                stated[number] = (_merge(earlier, mention), head)
+                continue
+            if mention.finding in earlier.kind.explains and _is_linked(line, shadow, head):
+                described = (*earlier.descriptors, mention.finding)
+                stated[number] = (replace(earlier, descriptors=described), shadow)
+                continue
         if number >= 0 and mention.positive and _reads_as(line, *stated[number], mention, head):
             stated[number] = (_merge(stated[number][0], mention), head)
             continue
@@ -92,11 +109,28 @@ def _of_line(line: Line) -> list[Mention]:
             mention = replace(mention, refers_back=back)
         stated.append((mention, head))
     mentions = [mention for mention, _ in stated]
+    if not heads and _is_all_normal(line):
+        words = _quote(line, 0, len(line.words))
+        mentions.append(Mention(line.lexicon, structure=WHOLE[1], normal=True, words=words))
     for mark, change in of_study:
         back = not mentions and not _BACKWARD.isdisjoint(line.words[:3])
         words = _quote(line, mark.first, mark.last)
         mentions.append(Mention(line.lexicon, changes=change.tags, words=words, refers_back=back))
     return mentions
+
+
+def _is_all_normal(line: Line) -> bool:
+    """Return whether the line says of nothing named that it is normal: "Unremarkable."."""
+    if WHOLE[1] not in line.lexicon.structures or line.words == ["clear"]:
+        return False
+    said = 0
+    for mark in line.marks:
+        is_normal = any(role.kind is Kind.QUALITY and role.name == "normal" for role in mark.roles)
+        if is_normal or mark.role(Kind.VERBS):
+            said += mark.last - mark.first
+        if is_normal and said == len(line.words):
+            return True
+    return False
 
 
 def _mention(line: Line, head: Head) -> Mention:
@@ -113,17 +147,28 @@ def _mention(line: Line, head: Head) -> Mention:
     finding = lexicon.findings[head.finding]
     present = not head.denied and "resolved" not in changes
     levels = head.tags(Kind.LEVEL) or ({finding.level} - {""} if present else _NONE)
+    places = head.tags(Kind.PLACE)
+    if "good" in places:
+        places |= finding.good
+    if head.sites and not any(lexicon.domains[tag] == "line" for tag in places):
+        places |= head.sites
+    traits = head.tags(Kind.TRAIT) if present or head.denied else _NONE
     return Mention(
         lexicon,
         finding=head.finding,
         present=present,
         doubted=head.doubted,
         sides=sides,
-        places=head.tags(Kind.PLACE),
+        places=places,
         levels=frozenset(lexicon.levels[level] for level in levels),
         changes=changes if present else changes & {"resolved"},
         sizes=frozenset(head.sizes),
+        shares=frozenset(head.shares),
         acuity=head.tags(Kind.ACUITY) or frozenset({finding.acuity} - {""}),
+        traits=traits or (finding.traits if present else _NONE),
+        greater=head.tags(Kind.GREATER),
+        descriptors=tuple(dict.fromkeys(head.descriptors)) if present else (),
+        unexcluded=head.unexcluded and present,
         acts=Kind.ACTION in head.modifiers,
         count=head.count,
         words=words,
@@ -146,6 +191,27 @@ def _quote(line: Line, first: int, last: int) -> str:
         end = closed + 1 if closed >= 0 else end
     quoted = " ".join(text[start:end].replace(";", ",").split())
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
+
+
+_LINKS = frozenset({"with", "of", "demonstrating", "showing", "resulting", "causing", "and"})
+
+
+def _restates(line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head) -> bool:
+    """Return whether the later head is of the same finding: "fracture with 40% loss of height"."""
+    if earlier.finding != later.finding or not earlier.agrees_in_site(later):
+        return False
+    if earlier.contrasts_with(later) or not earlier.agrees_in_age(later):
+        return False
+    is_told_apart = earlier.sides != later.sides and bool(later.sides)
+    return not is_told_apart and _is_linked(line, shadow, head)
+
+
+def _is_linked(line: Line, shadow: Head, head: Head) -> bool:
+    first, last = shadow.last, head.first
+    between, words = line.between(first, last), line.words[first:last]
+    if first > last or VERB in between or ";" in words:
+        return False
+    return not _LINKS.isdisjoint(words)
 
 
 def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head) -> bool:
@@ -226,10 +292,6 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     return "abnormal" if any(one.positive and one.kind.abnormal for one in mentions) else "normal"
 
 
-WHOLE = ("", "chest")
-"""The structures of which a change is one of the whole study."""
-
-
 class Report:
     """The mentions of one report, `present` and `denied` by finding; `changes` of the study."""
 
@@ -258,7 +320,8 @@ class Report:
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
         named = filter(mention.agrees_in_site, self.named(names))
-        twins = filter(mention.agrees_in_age, named)
+        same_age = filter(mention.agrees_in_age, named)
+        twins = (twin for twin in same_age if not mention.contrasts_with(twin))
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
     def contrary(self, mention: Mention) -> list[Mention]:
@@ -312,7 +375,7 @@ def _likeness(mention: Mention, other: Mention) -> float:
     """Return how likely two differing mentions are of one finding; 0 or less: they are not."""
     if mention.finding == other.finding:
         score = 8.0
-    elif {*mention.names} & {*other.names}:
+    elif {*mention.readings} & {*other.readings}:
         score = 5.0
     elif mention.related(other):
         score = 3.0
@@ -326,8 +389,12 @@ def _likeness(mention: Mention, other: Mention) -> float:
         score -= 0.5 if mention.sides & other.sides else 3.0
     if not mention.agrees_in_age(other):
         score -= 2.0
-    if mention.places and other.places:
-        score += 1.0 if mention.places & other.places else -1.5
+    if mention.contrasts_with(other):
+        score -= 2.0
+    if mention.places & other.places:
+        score += 1.0
+    elif not mention.agrees_in_place(other):
+        score -= 1.5
     if mention.sizes and other.sizes:
         score += 1.5 if mention.size_ratio(other) < SAME_SIZE else -1.0
     alike = bool(mention.levels & other.levels) + (mention.changes == other.changes)
@@ -335,7 +402,7 @@ def _likeness(mention: Mention, other: Mention) -> float:
 
 
 def _shadows(mention: Mention) -> set[str]:
-    return {mention.lexicon.findings[name].shadow for name in mention.names} - {""}
+    return {mention.lexicon.findings[name].shadow for name in mention.readings} - {""}
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -369,6 +436,73 @@ def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "ima
     places = [_image(piece, lexicon) for piece in split(report) if not _DECOR.fullmatch(piece)]
     begins = bool(places) and places[0] is not None and places[0] <= _SOON_TOLD
     return "images" if begins or len(places) - places.count(None) > 1 else None
+
+
+def seems_english(report: str, lexicon: Lexicon) -> bool:
+    """Return whether nothing in `report` is of another language, however few words are known."""
+    words = _WORD.findall(report.lower())
+    return report.isascii() and lexicon.unfamiliar.languages.isdisjoint(words)
+
+
+LEAST_RECOGNISED = 0.5
+"""A study is not judged where less of the reference's statements is recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """How many `statements` a text makes, and how many of them are `recognised`."""
+
+    recognised: int = 0
+    statements: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the statements that is recognised, 0 where there are none."""
+        return self.recognised / self.statements if self.statements else 0.0
+
+    def __add__(self, other: Recognised) -> Recognised:
+        """Return the counts of both."""
+        recognised = self.recognised + other.recognised
+        return Recognised(recognised, self.statements + other.statements)
+
+
+@lru_cache(maxsize=65536)
+def recognised(report: str, lexicon: Lexicon) -> Recognised:
+    """Return how many statements `report` makes, and how many the lexicon recognises.
+
+    A statement is a clause of a section that is read, other than one on how the image was made.
+    It is recognised where it names a finding, a normal structure or a change, at least half of its
+    words are known, and none is a part of the body outside the chest.
+    """
+    found = Recognised()
+    for _, piece in pieces(report):
+        for clause in piece.split(";"):
+            found += _recognised_clause(clause, lexicon)
+    return found
+
+
+@lru_cache(maxsize=32768)
+def _recognised_clause(clause: str, lexicon: Lexicon) -> Recognised:
+    common = load().unfamiliar
+    frequent = common.english | common.reports
+    # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
+    words = [word for word in _WORD.findall(clause.lower()) if len({*word}) > 1]
+    content = [word for word in words if word not in frequent]
+    if all(stem(word) in common.technique for word in content):
+        return Recognised()
+    stems = [stem(word) for word in content]
+    known = sum(lexicon.knows(word) or word in common.technique for word in stems)
+    is_known = known >= len(content) / 2 and common.other_parts.isdisjoint(stems)
+    return Recognised(int(is_known and _says_something(clause, lexicon)), 1)
+
+
+def _says_something(clause: str, lexicon: Lexicon) -> bool:
+    if any(mention.says for mention in _mentions(clause, lexicon)):
+        return True
+    # "Heart size is exaggerated by technique" and "Tip not seen" find nothing, and are understood.
+    kinds = (Kind.TECHNIQUE, Kind.IGNORES_AFTER)
+    lines = tokenise(clause, lexicon)
+    return any(mark.role(*kinds) for line in lines for mark in line.marks)
 
 
 @lru_cache(maxsize=8192)
