@@ -70,11 +70,21 @@ def to_line(record: Mapping[str, Any]) -> bytes:
 
 def from_line(line: bytes, number: int) -> dict[str, Any]:
     """Return the record in a line of that number; raises `JsonError` where it was changed."""
+    body = sealed(line, number)
+    try:
+        record: dict[str, Any] = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        # A right checksum says that somebody wrote the line so, not that it is a record.
+        raise JsonError("not JSON", f"line {number:,}: {error}") from error
+    return record
+
+
+def sealed(line: bytes, number: int) -> bytes:
+    """Return the JSON text of a line of that number; raises `JsonError` where it was changed."""
     body = line.rpartition(_SEAL)[0]
     if line != body + _seal(body):
         raise JsonError("changed", f"line {number:,} is not the one that its checksum is of")
-    record: dict[str, Any] = json.loads(body + b"}")
-    return record
+    return body + b"}"
 
 
 def _seal(body: bytes) -> bytes:
@@ -127,15 +137,25 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+MAX_YAML = 4 * 2**20
+"""The most bytes of a YAML file: prompts and lexicons are texts, and YAML unpacks."""
+
+
 class UnreadableYamlError(Exception):
     """A file that is no YAML. Its text says why, on one line."""
 
 
 def read_yaml(path: Path) -> tuple[object, bytes]:
-    """Return what a YAML file that a user names holds, and its bytes."""
+    """Return what a YAML file that a user names holds, and its bytes.
+
+    Raises `UnreadableYamlError` for a file of more than `MAX_YAML` bytes, of which no more is read.
+    """
     import yaml
 
-    raw = path.read_bytes()
+    with path.open("rb") as file:
+        raw = file.read(MAX_YAML + 1)
+    if len(raw) > MAX_YAML:
+        raise UnreadableYamlError(f"it has more than {MAX_YAML // 2**20} MB")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         # A date that there is not is a ValueError.

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Self
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
 from judge.backends.base import StudyError
+from judge.manifest import FORMAT
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.engine import Progress, ProgressListener, Question, StopSignal, judge_set
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
-from judge.running.records import FORMAT, CachedAnswer, StudyResult
+from judge.running.records import CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
