@@ -39,7 +39,7 @@ FORMAT = 3
 """The form of a run's files that this program writes."""
 
 # What code looks up in a signature; a line without one of them is not one that judge wrote.
-_SIGNATURE = ("judge", "prompt", "section", "class", "studies", "version")
+_SIGNATURE = ("judge", "section", "class", "studies", "version")
 Number = int | FiniteFloat
 Count = NonNegativeInt
 Model = TypeVar("Model", bound=BaseModel)
@@ -48,6 +48,8 @@ Model = TypeVar("Model", bound=BaseModel)
 def _signature(line: str) -> str:
     parts = Signature.parse(line)
     lacking = [name for name in _SIGNATURE if name not in parts]
+    if "prompt" not in parts and "layout" not in parts:  # a reader's annotations have a layout
+        lacking.insert(0, "prompt")
     if ":" not in parts["rubric"]:
         lacking.insert(0, "rubric")
     if lacking:

@@ -308,7 +308,7 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
 
     def ends() -> Iterator[StudyResult]:
         nonlocal n_changed
-        for row, record in enumerate(run.records(of_any_version=True)):
+        for row, record in enumerate(run.records_to_rescore()):
             before = result_of(row, record)
             outcome, measures = before.outcome, None
             if before.completion:

@@ -27,7 +27,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from judge import jsonio, rubrics
+from judge import jsonio, rubrics, sentences
 from judge.display import Displayed
 from judge.files import descriptor_of, is_regular, open_regular
 from judge.manifest import (
@@ -46,7 +46,7 @@ from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import Reading, StudyResult, outcome_of, study_of, to_record
 from judge.signature import Signature, StudiesDigest
 from judge.stats.summary import DEFAULT_BY, FIXED, OUTCOMES, TableBuilder, summarise
-from judge.types import JudgeError, Outcome, Study
+from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,8 +267,9 @@ class Run(Displayed):
             raise JudgeError(f"{path} lacks {', '.join(lacking)}; {_AGAIN}")
         if why := _table_fault(table, measures):
             raise self._odd_table(why)
-        if table.num_rows != (n := self._summary["n_studies"]):
-            raise self._odd_table(f"it has {table.num_rows:,} studies, and {SUMMARY} {n:,}")
+        for name, counted in _counts(table).items():
+            if counted != (n := self._summary[name]):
+                raise self._odd_table(f"its {name} is {counted:,}, and {n:,} in {SUMMARY}")
         return table
 
     def _odd_table(self, why: str) -> JudgeError:
@@ -289,8 +290,8 @@ class Run(Displayed):
     def _summary_fault(self) -> str | None:
         """Return what the summary lacks, or has of another run; None where it is this run's."""
         summary = self._summary
-        if summary["signature"] != self.signature:
-            return f"its 'signature' is not that of {MANIFEST}"
+        if _studies_of(summary["signature"]) != _studies_of(self.signature):
+            return f"its 'signature' is of other studies than that of {MANIFEST}"
         for statistic in self.rubric.statistics:
             for block in (summary, *summary["rates"]):
                 if statistic.name not in block["statistics"]:
@@ -326,24 +327,36 @@ class Run(Displayed):
 
         Raises `JudgeError` for a line that was changed, that is no record, or that is not this
         run's: its study and its numbers are compared with the table of studies, and at the end the
-        reports of all studies with the digest in the signature. With `of_any_version` the table is
-        left aside, which `rescore` writes anew.
+        reports of all studies with the digest in the signature. `of_any_version` is for what asks
+        for reports alone: numbers and items may be those of another version of the rubric.
         """
-        if not of_any_version:
-            self._check_version()
-        rows = None if of_any_version else self._rows
-        check = self._check if rows else _RecordCheck(self, is_read_again=True)
+        if of_any_version:
+            return self._records(_Rows(self.columns([]), ()), None)
+        self._check_version()
+        return self._records(self._rows, self._check)
+
+    def records_to_rescore(self) -> Iterator[dict[str, Any]]:
+        """Yield the records as `records` does, with their answers, which are to be read again.
+
+        Raises `JudgeError` where an annotation has no answer to read, unless it is a reader's. The
+        table of studies is left aside: it is written anew.
+        """
+        return self._records(None, _RecordCheck(self, is_read_again=True))
+
+    def _records(self, rows: _Rows | None, check: _RecordCheck | None) -> Iterator[dict[str, Any]]:
+        # What asks for reports of any version compares them itself.
+        is_whole = check is not None and self.has_digest
         studies = StudiesDigest()
         n = 0
         for n, line in enumerate(self.lines(), 1):
             record = self._parsed(n, line, check, rows)
-            if self.has_digest:
+            if is_whole:
                 studies.add(study_of(record))
             yield record
         if n != (wanted := self._summary["n_studies"]):
             why = f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             raise damaged(self.path / ANNOTATIONS, why)
-        if self.has_digest and str(studies) != Signature.parse(self.signature)["studies"]:
+        if is_whole and str(studies) != _studies_of(self.signature):
             why = "its studies are not those that the run's signature is of"
             raise damaged(self.path / ANNOTATIONS, why)
 
@@ -376,11 +389,11 @@ class Run(Displayed):
         return _Rows(self.columns(measures), measures)
 
     def _parsed(
-        self, n: int, line: bytes, check: _RecordCheck, rows: _Rows | None
+        self, n: int, line: bytes, check: _RecordCheck | None, rows: _Rows | None
     ) -> dict[str, Any]:
         path = self.path / ANNOTATIONS
         record = read_line(path, line, n)
-        why = check.fault(record)
+        why = check.fault(record) if check else None
         if why is None and rows is not None:
             why = rows.fault(record, n - 1)
         if why is not None:
@@ -402,6 +415,10 @@ class Run(Displayed):
             raise JudgeError(
                 f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
             )
+
+
+def _studies_of(line: str) -> str:
+    return Signature.parse(line)["studies"]
 
 
 def damaged(path: Path, why: str) -> JudgeError:
@@ -428,10 +445,9 @@ class _Rows:
         if record["outcome"] != self.outcomes[row]:
             known = self.outcomes[row]
             return f"study {study_id!r:.80} is {record['outcome']}, and {known} in {TABLE_PARQUET}"
-        if record["measures"] is None:
-            return None
-        for name, column in self.measures.items():
-            value = record["measures"][name]
+        measures = record["measures"]
+        for name, column in self.measures.items() if measures is not None else ():
+            value = measures[name]
             if value != column[row]:
                 there = f"{column[row]} in {TABLE_PARQUET}"
                 return f"{name} of study {study_id!r:.80} is {value}, and {there}"
@@ -470,9 +486,15 @@ class _RecordCheck:
         odd = measures.keys() ^ self._measures
         if odd and not self._is_read_again:
             return f"'measures' and those of {self._title} differ in {min(odd)!r:.80}"
+        n_lines = None
         for item in annotation["items"]:
             if why := self._item_fault(item):
                 return f"'annotation.items': {why}"
+            edit = item["edit"]
+            if edit and edit["line"] is not None:
+                n_lines = len(sentences.lines(record["candidate"])) if n_lines is None else n_lines
+                if edit["line"] >= n_lines + (edit["kind"] == "insert"):
+                    return f"'annotation.items': the candidate has no line {edit['line']}"
         return None
 
     def _item_fault(self, item: ItemRecord) -> str | None:
@@ -488,6 +510,17 @@ class _RecordCheck:
         if graded_by is not None and len(item["labels"].get(graded_by, ())) != 1:
             return f"one {item['kind']} needs one {graded_by}"
         return None
+
+
+def _counts(table: pa.Table) -> dict[str, int]:
+    """Return how many studies a table has, and of which outcome, by their names in a summary."""
+    outcomes = {row["values"]: row["counts"] for row in table["outcome"].value_counts().to_pylist()}
+    return {
+        "n_studies": table.num_rows,
+        "n_scored": outcomes.get(OUTCOMES[Annotated], 0),
+        "n_unparsed": outcomes.get(OUTCOMES[Unparsed], 0),
+        "n_failed": outcomes.get(OUTCOMES[Failed], 0),
+    }
 
 
 def _table_fault(table: pa.Table, measures: Sequence[str]) -> str | None:
