@@ -44,6 +44,13 @@ def descriptor_of(path: Path, flags: int) -> int:
     return number
 
 
+def write_regular(path: Path, data: bytes) -> None:
+    """Write a plain file, in place of what it held; raises `OSError` as `descriptor_of` does."""
+    number = descriptor_of(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+
+
 def is_there(path: Path) -> bool:
     """Return whether something has this name, be it a link that leads nowhere."""
     try:
@@ -59,6 +66,16 @@ def is_regular(path: Path) -> bool:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
         return False
+
+
+def folders_with(folder: Path, name: str) -> list[Path]:
+    """Return the folders in `folder`, but for hidden ones, that hold something of that name."""
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return []
+    below = [path for path in inside if not path.name.startswith(".")]
+    return [path for path in below if os.path.lexists(path / name)]
 
 
 def _check_regular(mode: int) -> None:

@@ -333,7 +333,7 @@ class Run(Displayed):
         if of_any_version:
             return self._records(_Rows(self.columns([]), ()), None)
         self._check_version()
-        return self._records(self._rows, self._check)
+        return self._records(self._table_rows, self._check)
 
     def records_to_rescore(self) -> Iterator[dict[str, Any]]:
         """Yield the records as `records` does, with their answers, which are to be read again.
@@ -377,14 +377,14 @@ class Run(Displayed):
 
     def parsed(self, n: int, line: bytes) -> dict[str, Any]:
         """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
-        return self._parsed(n, line, self._check, self._rows)
+        return self._parsed(n, line, self._check, self._table_rows)
 
     @cached_property
     def _check(self) -> _RecordCheck:
         return _RecordCheck(self)
 
     @cached_property
-    def _rows(self) -> _Rows:
+    def _table_rows(self) -> _Rows:
         measures = [measure.name for measure in self.rubric.measures]
         return _Rows(self.columns(measures), measures)
 
