@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import sqlite3
+import struct
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -131,7 +133,16 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
 
 
 class CompletionCache(AbstractContextManager["CompletionCache"]):
-    """The folder of answers, which several processes may share; opening it writes to it."""
+    """The folder of answers, which threads and processes may share; opening it writes to it.
+
+    A question is paid for once by all that share the folder: whoever asks has a claim on its key, a
+    lock that belongs to this one opened cache. Another thread, another process and another
+    container of the same machine each have their own, so that each sees the claims of the others.
+    The system ends a claim with its owner, also after `kill -9`.
+
+    On a network file system the locks hold between machines where that file system passes them on
+    (NFS 4, Lustre with `flock`), but SQLite's log does not: one folder is for one machine at a time.
+    """
 
     def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
         self.path = path.resolve()
@@ -145,16 +156,30 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._pending: deque[tuple[str, bytes, str | None]] = deque()
 
     def claim(self, key: str) -> bool:
-        """Lock a key before asking; False while another process asks the same."""
-        try:
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
-        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
-            return False
-        return True
+        """Claim a key before asking; False while another opened cache has the claim.
+
+        The caller sees to it that one opened cache claims a key once at a time.
+        """
+        with explained(self.path):
+            return self._lock(fcntl.F_WRLCK, key)
 
     def release(self, key: str) -> None:
         """Give the claim on a key back, after its answer was kept or none was to be had."""
-        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _byte_of(key))
+        with explained(self.path):
+            self._lock(fcntl.F_UNLCK, key)
+
+    def _lock(self, kind: int, key: str) -> bool:
+        """Lock or unlock the byte of a key; False where another has it locked."""
+        # A lock of the open file, not of the process as by `lockf`: that one is no obstacle to the
+        # process's other threads, and is lost as soon as any of them closes the file.
+        one_byte = struct.pack("hhqqi", kind, os.SEEK_SET, _byte_of(key), 1, 0)
+        try:
+            fcntl.fcntl(self._claims, fcntl.F_OFD_SETLK, one_byte)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
+        return True
 
     def find(self, key: str) -> Completion | None:
         """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`."""
