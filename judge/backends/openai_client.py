@@ -18,7 +18,9 @@ import openai
 
 from judge import jsonio
 from judge.backends.base import (
+    CHAT,
     AskError,
+    Client,
     Mode,
     OverloadError,
     RefusedError,
@@ -28,7 +30,7 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.openai import CHAT, FORM_KEY, NO_KEY, Connection
+from judge.backends.connection import FORM_KEY, NO_KEY, Connection
 from judge.types import Completion, JudgeError, Usage
 
 LONGEST_WAIT = 300.0  # seconds that a server's `Retry-After` is obeyed
@@ -87,7 +89,7 @@ def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
     )
 
 
-class Client:
+class OpenAIClient(Client):
     """Asks one server for completions. Used in one event loop."""
 
     def __init__(self, connection: Connection, key: str) -> None:

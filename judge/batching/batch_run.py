@@ -31,7 +31,8 @@ from judge.backends.base import (
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai import NO_KEY, Connection, OpenAIJudge
+from judge.backends.connection import NO_KEY, Connection, Place, Pool
+from judge.backends.openai import OpenAIJudge, key_name
 from judge.backends.openai_client import client, completion_of, meaning
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices
@@ -173,30 +174,30 @@ class BatchPolicy:
     command: str = ""
 
 
-def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
-    """Return the session's judge, which can be asked in batches; raises `JudgeError` for others."""
+def require_batch_judge(session: JudgeSession) -> tuple[OpenAIJudge, Place]:
+    """Return the judge and its server; raises `JudgeError` where it cannot be asked in batches."""
     judge = session.judge
     if session.rubric.steps is not None:
         raise JudgeError(
             f"{session.rubric.title} asks later questions by earlier answers: ask without --batch"
         )
-    if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
+    if not isinstance(judge, OpenAIJudge) or not isinstance(judge.servers, Pool):
         raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
     if len(judge.servers.places) > 1:
         raise JudgeError("a batch goes to one server: give --base-url once")
-    return judge
+    return judge, judge.servers.places[0]
 
 
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> None:
     """Ask all questions about `studies` in batches, until the answers are in the cache."""
-    judge = require_batch_judge(session)
+    judge, place = require_batch_judge(session)
     assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
     with Ledger(session.cache.path) as ledger:
-        run = BatchRun(session, studies, policy, listener, ledger, judge, digest)
+        run = BatchRun(session, studies, policy, listener, ledger, judge, place, digest)
         asyncio.run(run.ask())
         session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
     session.unanswerable, session.asked_before = run.unanswerable, run.spent
@@ -212,6 +213,7 @@ class BatchRun:
     listener: ProgressListener
     ledger: Ledger
     judge: OpenAIJudge
+    place: Place
     run: str
     unanswerable: dict[str, StudyError] = field(default_factory=dict)
     spent: Progress = field(default_factory=lambda: Progress(total=0))
@@ -225,7 +227,7 @@ class BatchRun:
     async def ask(self) -> None:
         """Return when nothing is left to ask."""
         self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
-        async with Provider(*self.judge.servers.places[0]) as self.provider:
+        async with Provider(*self.place) as self.provider:
             while True:
                 async with self.ledger.lock():
                     for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
@@ -448,7 +450,7 @@ async def cancel(ledger: Ledger, batch_id: str, environ: Mapping[str, str]) -> s
         raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
     connection = Connection(batch.server, TIMEOUT)
     try:
-        async with Provider(connection, connection.key(environ)) as provider:
+        async with Provider(connection, connection.key(environ, key_name(connection))) as provider:
             remote = await provider.look(str(batch.remote_id))
             if remote.status not in ENDED:
                 remote = await provider.cancel(remote.id)
