@@ -12,7 +12,7 @@ import struct
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
@@ -27,6 +27,7 @@ from judge.types import Completion, JudgeError, Usage
 
 DATABASE = "cache.db"
 """The file in its folder that holds the answers, named by diskcache."""
+_BATCHED = "batch"  # in the tag of an answer that came in a batch
 _SETTINGS = {
     "eviction_policy": "none",
     "cull_limit": 0,
@@ -44,7 +45,8 @@ class UnreadableError(Exception):
 class Entry:
     """One kept answer and its canonical request; None from a run folder, which keeps no requests.
 
-    `stored` is when it was kept, in seconds since 1970.
+    `stored` is when it was kept, in seconds since 1970; `tag` has the kind of its question and its
+    tokens, as `CompletionCache.answer_tokens` looks for them, None where that is not known.
     """
 
     key: str
@@ -52,6 +54,7 @@ class Entry:
     request: Mapping[str, Any] | None
     completion: Completion
     stored: float
+    tag: str | None = None
 
     @property
     def time(self) -> datetime:
@@ -141,7 +144,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     The system ends a claim with its owner, also after `kill -9`.
 
     On a network file system the locks hold between machines where that file system passes them on
-    (NFS 4, Lustre with `flock`), but SQLite's log does not: one folder is for one machine at a time.
+    (NFS 4, Lustre with `flock`). SQLite's log does not: one folder is for one machine at a time.
     """
 
     def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
@@ -192,13 +195,26 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             return None
 
     def keep(
-        self, key: str, record: Mapping[str, Any], completion: Completion, kind: str = ""
+        self,
+        key: str,
+        record: Mapping[str, Any],
+        completion: Completion,
+        kind: str = "",
+        *,
+        is_batched: bool = False,
     ) -> None:
         """Write an answer down, with those that could not be written before.
 
-        `kind` is that of its question, by which `answer_tokens` finds it.
+        `kind` is that of its question, by which `answer_tokens` finds it; `is_batched` says that
+        it has the price of a batch.
         """
-        self._keep(key, {"request": record}, completion, kind)
+        self._keep(key, {"request": record}, completion, _tag(kind, completion, is_batched))
+
+    def is_batched(self, key: str) -> bool:
+        """Whether the answer of this key is known to have come in a batch."""
+        with explained(self.path):
+            _, tag = self._cache.get(key, tag=True)
+        return _BATCHED in (tag or "").split()
 
     def answer_tokens(self, kind: str) -> float | None:
         """Return the mean tokens of the newest answers to a kind of question; None without any."""
@@ -212,7 +228,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         if (present := self.find(entry.key)) is None:
             bare = {"key": entry.key, "model": entry.model}
             about = {"request": entry.request} if entry.request else bare
-            self._keep(entry.key, about, entry.completion, "")
+            self._keep(entry.key, about, entry.completion, entry.tag)
         return present
 
     def remove(self, keys: Iterable[str]) -> int:
@@ -233,9 +249,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         os.close(self._claims)
         self._cache.close()
 
-    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion, kind: str) -> None:
-        usage = completion.usage
-        tag = f"{kind} {usage.completion_tokens}" if kind and usage else None
+    def _keep(
+        self, key: str, about: Mapping[str, Any], completion: Completion, tag: str | None
+    ) -> None:
         self._pending.append((key, encode(about, completion), tag))
         with explained(self.path):
             while self._pending:
@@ -244,15 +260,24 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 self._pending.popleft()
 
 
+def _tag(kind: str, completion: Completion, is_batched: bool) -> str | None:  # noqa: FBT001 - ours
+    """Return the kind of an answer's question and its tokens, in the words of a tag."""
+    if not kind or completion.usage is None:
+        return None
+    words = [kind, *([_BATCHED] if is_batched else []), str(completion.usage.completion_tokens)]
+    return " ".join(words)
+
+
 def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
     """Yield all entries of the cache in a folder, which stays as it is."""
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
     with explained(folder), closing(_connect(folder)) as data:
-        select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
-        for key, value, stored in data.execute(select):
+        select = "SELECT CAST(key AS TEXT), value, store_time, tag FROM Cache ORDER BY rowid"
+        for key, value, stored, tag in data.execute(select):
             try:
-                yield entry_of(key, _object(value), stored)
+                entry = entry_of(key, _object(value), stored)
+                yield replace(entry, tag=tag if isinstance(tag, str) else None)
             except UnreadableError as error:
                 yield Unreadable(key, str(error))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from judge.prompts import Prompt
 from judge.rubrics.questions import Step
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed, Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -42,7 +42,16 @@ class Mode(StrEnum):
 
 
 class AskError(Exception):
-    """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's."""
+    """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's.
+
+    Attributes:
+        usage: The tokens that the provider counts nevertheless, None where it named none.
+        is_free: Whether the request has surely cost nothing: nobody took it, or it was refused
+            (4xx). After a timeout, a broken connection or a 5xx nobody knows.
+    """
+
+    usage: Usage | None = None
+    is_free: bool = False
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -65,6 +74,8 @@ class TransientError(AskError):
 class OverloadError(TransientError):
     """The server is there and asks for fewer requests (429)."""
 
+    is_free = True
+
 
 class UnavailableError(TransientError):
     """Nobody answers: refused, dropped, timed out, or a gateway that has no server behind it."""
@@ -72,6 +83,8 @@ class UnavailableError(TransientError):
 
 class UnreachableError(UnavailableError):
     """Nobody took the connection: whatever was to be asked, it is not to blame."""
+
+    is_free = True
 
 
 class UnreadableReplyError(TransientError):
@@ -147,10 +160,13 @@ class Judge(ABC):
         is_deterministic: Whether it always answers the same question the same.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question of a rubric that asks several.
+        must_limit_tokens: Whether no request may go without a limit of its answer's length: under
+            a limit of money the most that an answer can cost must be known.
     """
 
     name: str
     version: str
+    must_limit_tokens: bool = False
     prompt: Prompt | None = None
     reply: str | None = None
     sampling: Mapping[str, object] = MappingProxyType({})

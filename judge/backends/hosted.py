@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from judge.backends.base import CHAT, ChatJudge, Mode, RefusedError, Servers
 from judge.types import Completion, CompletionRequest, JudgeError
 
+_LONGEST = "max_tokens"
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HostedJudge(ChatJudge):
@@ -63,6 +65,12 @@ class HostedJudge(ChatJudge):
             value, instead = sampling.pop(name), self.replacements.get(name)
             if instead and instead not in self._refused:
                 sampling[instead] = value
+        limits = {_LONGEST, self.replacements.get(_LONGEST)}
+        if self.must_limit_tokens and limits.isdisjoint(sampling):
+            raise JudgeError(
+                f"the model {self.version} takes no limit of an answer's tokens, and so the cost "
+                "of an answer has none: leave out --max-cost, or choose another --judge"
+            )
         return {"model": self.served_as, **self.conversation(request), **self.parameters(sampling)}
 
     async def complete(self, request: CompletionRequest) -> Completion:

@@ -34,6 +34,8 @@ class Ledger(SpendingLimit):
     `JudgeError` where that cannot be read or written.
     """
 
+    counts_earlier = False  # the table has all that was ever spent
+
     def __init__(self, path: str | Path, judge: str, limit: float | None = None) -> None:
         super().__init__(limit)
         self.path = Path(path)
