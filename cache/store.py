@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import sqlite3
+import struct
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
@@ -25,6 +27,7 @@ from judge.types import Completion, JudgeError, Usage
 
 DATABASE = "cache.db"
 """The file in its folder that holds the answers, named by diskcache."""
+_BATCHED = "batch"  # in the tag of an answer that came in a batch
 _SETTINGS = {
     "eviction_policy": "none",
     "cull_limit": 0,
@@ -42,7 +45,8 @@ class UnreadableError(Exception):
 class Entry:
     """One kept answer and its canonical request; None from a run folder, which keeps no requests.
 
-    `stored` is when it was kept, in seconds since 1970.
+    `stored` is when it was kept, in seconds since 1970; `tag` has the kind of its question and its
+    tokens, as `CompletionCache.answer_tokens` looks for them, None where that is not known.
     """
 
     key: str
@@ -50,6 +54,7 @@ class Entry:
     request: Mapping[str, Any] | None
     completion: Completion
     stored: float
+    tag: str | None = None
 
     @property
     def time(self) -> datetime:
@@ -131,7 +136,16 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
 
 
 class CompletionCache(AbstractContextManager["CompletionCache"]):
-    """The folder of answers, which several processes may share; opening it writes to it."""
+    """The folder of answers, which threads and processes may share; opening it writes to it.
+
+    A question is paid for once by all that share the folder: whoever asks has a claim on its key, a
+    lock that belongs to this one opened cache. Another thread, another process and another
+    container of the same machine each have their own, so that each sees the claims of the others.
+    The system ends a claim with its owner, also after `kill -9`.
+
+    On a network file system the locks hold between machines where that file system passes them on
+    (NFS 4, Lustre with `flock`). SQLite's log does not: one folder is for one machine at a time.
+    """
 
     def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
         self.path = path.resolve()
@@ -145,16 +159,30 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._pending: deque[tuple[str, bytes, str | None]] = deque()
 
     def claim(self, key: str) -> bool:
-        """Lock a key before asking; False while another process asks the same."""
-        try:
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
-        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
-            return False
-        return True
+        """Claim a key before asking; False while another opened cache has the claim.
+
+        The caller sees to it that one opened cache claims a key once at a time.
+        """
+        with explained(self.path):
+            return self._lock(fcntl.F_WRLCK, key)
 
     def release(self, key: str) -> None:
         """Give the claim on a key back, after its answer was kept or none was to be had."""
-        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _byte_of(key))
+        with explained(self.path):
+            self._lock(fcntl.F_UNLCK, key)
+
+    def _lock(self, kind: int, key: str) -> bool:
+        """Lock or unlock the byte of a key; False where another has it locked."""
+        # A lock of the open file, not of the process as by `lockf`: that one is no obstacle to the
+        # process's other threads, and is lost as soon as any of them closes the file.
+        one_byte = struct.pack("hhqqi", kind, os.SEEK_SET, _byte_of(key), 1, 0)
+        try:
+            fcntl.fcntl(self._claims, fcntl.F_OFD_SETLK, one_byte)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
+        return True
 
     def find(self, key: str) -> Completion | None:
         """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`."""
@@ -167,13 +195,26 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             return None
 
     def keep(
-        self, key: str, record: Mapping[str, Any], completion: Completion, kind: str = ""
+        self,
+        key: str,
+        record: Mapping[str, Any],
+        completion: Completion,
+        kind: str = "",
+        *,
+        is_batched: bool = False,
     ) -> None:
         """Write an answer down, with those that could not be written before.
 
-        `kind` is that of its question, by which `answer_tokens` finds it.
+        `kind` is that of its question, by which `answer_tokens` finds it; `is_batched` says that
+        it has the price of a batch.
         """
-        self._keep(key, {"request": record}, completion, kind)
+        self._keep(key, {"request": record}, completion, _tag(kind, completion, is_batched))
+
+    def is_batched(self, key: str) -> bool:
+        """Whether the answer of this key is known to have come in a batch."""
+        with explained(self.path):
+            _, tag = self._cache.get(key, tag=True)
+        return _BATCHED in (tag or "").split()
 
     def answer_tokens(self, kind: str) -> float | None:
         """Return the mean tokens of the newest answers to a kind of question; None without any."""
@@ -187,7 +228,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         if (present := self.find(entry.key)) is None:
             bare = {"key": entry.key, "model": entry.model}
             about = {"request": entry.request} if entry.request else bare
-            self._keep(entry.key, about, entry.completion, "")
+            self._keep(entry.key, about, entry.completion, entry.tag)
         return present
 
     def remove(self, keys: Iterable[str]) -> int:
@@ -208,9 +249,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         os.close(self._claims)
         self._cache.close()
 
-    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion, kind: str) -> None:
-        usage = completion.usage
-        tag = f"{kind} {usage.completion_tokens}" if kind and usage else None
+    def _keep(
+        self, key: str, about: Mapping[str, Any], completion: Completion, tag: str | None
+    ) -> None:
         self._pending.append((key, encode(about, completion), tag))
         with explained(self.path):
             while self._pending:
@@ -219,15 +260,24 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 self._pending.popleft()
 
 
+def _tag(kind: str, completion: Completion, is_batched: bool) -> str | None:  # noqa: FBT001 - ours
+    """Return the kind of an answer's question and its tokens, in the words of a tag."""
+    if not kind or completion.usage is None:
+        return None
+    words = [kind, *([_BATCHED] if is_batched else []), str(completion.usage.completion_tokens)]
+    return " ".join(words)
+
+
 def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
     """Yield all entries of the cache in a folder, which stays as it is."""
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
     with explained(folder), closing(_connect(folder)) as data:
-        select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
-        for key, value, stored in data.execute(select):
+        select = "SELECT CAST(key AS TEXT), value, store_time, tag FROM Cache ORDER BY rowid"
+        for key, value, stored, tag in data.execute(select):
             try:
-                yield entry_of(key, _object(value), stored)
+                entry = entry_of(key, _object(value), stored)
+                yield replace(entry, tag=tag if isinstance(tag, str) else None)
             except UnreadableError as error:
                 yield Unreadable(key, str(error))
 

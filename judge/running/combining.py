@@ -82,9 +82,11 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     made_by |= {"signature": line, "notes": notes}
     spent = [run.manifest["spent"] for run in runs]
     names = [name for name in spent[0] if name != "retries"]
+    # A part of an earlier version does not have every count.
     sums = {name: sum(part.get(name) or 0 for part in spent) for name in names}
-    if any(part["dollars"] is None for part in spent):
-        sums["dollars"] = None
+    for name in ("dollars", "unknown_dollars"):
+        if any(part.get(name, 0) is None for part in spent):
+            sums[name] = None
     changed = ("shard", "rescored", "reply_modes", *made_by)
     manifest = {
         **{name: value for name, value in first.manifest.items() if name not in changed},

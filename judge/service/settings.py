@@ -44,6 +44,8 @@ class Ledger(SpendingLimit):
     ) -> None:
         super().__init__(limit)
         self._of_run = SpendingLimit(max_cost)
+        # The table has all that was ever spent, but not by which run.
+        self.counts_earlier = max_cost is not None
         self.path = Path(path)
         self.judge = judge
 
@@ -66,6 +68,10 @@ class Ledger(SpendingLimit):
         if why:
             self._of_run.settle(most, 0.0)
         return why
+
+    def count_earlier(self, dollars: float) -> None:
+        """Count what earlier commands spent on this run; the table of the budget has it already."""
+        self._of_run.count_earlier(dollars)
 
     def settle(self, most: float | None, spent: float | None) -> None:
         """Replace the most that an answer could cost by its cost, if that is known."""
