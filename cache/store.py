@@ -19,14 +19,18 @@ from statistics import mean
 from typing import Any
 
 import diskcache
-from diskcache.core import MODE_RAW
+from diskcache.core import DEFAULT_SETTINGS, MODE_RAW
+from pydantic import ValidationError
 
 from judge import jsonio
 from judge.cache import VERSION, key_of
+from judge.manifest import CompletionRecord, adapter, first_of
 from judge.types import Completion, JudgeError, Usage
 
 DATABASE = "cache.db"
 """The file in its folder that holds the answers, named by diskcache."""
+_LONG_NUMBER = 16  # digits that no count of tokens has
+_LATEST = 253_402_300_800  # seconds from 1970 to the year 10000
 _BATCHED = "batch"  # in the tag of an answer that came in a batch
 _SETTINGS = {
     "eviction_policy": "none",
@@ -35,6 +39,9 @@ _SETTINGS = {
     "sqlite_journal_mode": "wal",
     "sqlite_secure_delete": 1,  # reports stand in it: what is pruned is gone
 }
+# diskcache makes an attribute of each row of its table of settings, and these are all it has.
+_KNOWN_SETTINGS = {*DEFAULT_SETTINGS, *_SETTINGS, "count", "size", "hits", "misses"}
+_OWN_TRIGGERS = ("Settings_count_", "Settings_size_")
 
 
 class UnreadableError(Exception):
@@ -87,7 +94,7 @@ def checksum(completion: Mapping[str, Any]) -> str:
     return hashlib.sha256(written.encode("ascii")).hexdigest()
 
 
-def entry_of(key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
+def entry_of(key: str, data: Any, stored: object) -> Entry:  # noqa: ANN401
     """Return the entry in an object, its key derived again; raises `UnreadableError`."""
     completion = _completion(data)
     try:
@@ -100,10 +107,15 @@ def entry_of(key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
         raise UnreadableError("not the request of an entry") from error
     if derived != key or not isinstance(model, str):
         raise UnreadableError("its key is not the one that its request has")
-    return Entry(key, model, request, completion, stored)
+    is_time = isinstance(stored, int | float) and 0 <= stored < _LATEST
+    if not is_time and completion.created is None:
+        raise UnreadableError("neither the answer nor its entry has a time")
+    return Entry(key, model, request, completion, float(stored) if is_time else 0.0)
 
 
-def _object(value: bytes) -> Any:  # noqa: ANN401
+def _object(value: object) -> Any:  # noqa: ANN401
+    if not isinstance(value, bytes):
+        raise UnreadableError("not the JSON text of an entry")
     try:
         return jsonio.read(value)
     except jsonio.JsonError as error:
@@ -116,8 +128,11 @@ def _completion(data: Mapping[str, Any]) -> Completion:
         # An entry from before there were checksums has none.
         if written is not None and written != checksum(plain):
             raise UnreadableError("its answer is not the one that was written")
+        adapter(CompletionRecord).validate_python(plain, strict=True)
         usage = None if plain["usage"] is None else Usage(**plain["usage"])
         return Completion(**{**plain, "usage": usage})
+    except ValidationError as error:
+        raise UnreadableError(f"not the fields of an entry: {first_of(error)}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableError("not the fields of an entry") from error
 
@@ -153,7 +168,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         with explained(self.path):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / DATABASE).touch(mode=0o600)
-            self._cache = diskcache.Cache(str(self.path), timeout, _TextDisk, **_SETTINGS)
+            _check_tables(self.path)
+            self._cache = _opened(self.path, timeout)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._claims = os.open(self.path / "cache.claims", flags, 0o600)
         self._pending: deque[tuple[str, bytes, str | None]] = deque()
@@ -220,8 +236,10 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         """Return the mean tokens of the newest answers to a kind of question; None without any."""
         select = "SELECT tag FROM Cache WHERE tag GLOB ? ORDER BY rowid DESC LIMIT 1000"
         with explained(self.path), closing(_connect(self.path)) as data:
-            tags = data.execute(select, (f"{kind} *",)).fetchall()
-        return mean(int(tag.split()[-1]) for (tag,) in tags) if tags else None
+            rows = data.execute(select, (f"{kind} *",)).fetchall()
+        tokens = [_text(tag).split()[-1] for (tag,) in rows]
+        known = [int(n) for n in tokens if n.isdigit() and len(n) < _LONG_NUMBER]
+        return mean(known) if known else None
 
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
@@ -257,7 +275,20 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             while self._pending:
                 name, kept, tag = self._pending[0]
                 self._cache.set(name, kept, tag=tag)
+                if self._cache.get(name) != kept:
+                    raise JudgeError(
+                        f"the cache in {self.path} does not hold what was just written to it: "
+                        "every run would pay again; name another folder with --cache"
+                    )
                 self._pending.popleft()
+
+
+def _opened(path: Path, timeout: float) -> diskcache.Cache:
+    try:
+        return diskcache.Cache(str(path), timeout, _TextDisk, **_SETTINGS)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        # A setting in its table has a value of another type.
+        raise sqlite3.DataError(f"its settings are damaged: {error}") from error
 
 
 def _tag(kind: str, completion: Completion, is_batched: bool) -> str | None:  # noqa: FBT001 - ours
@@ -273,18 +304,49 @@ def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
     with explained(folder), closing(_connect(folder)) as data:
-        select = "SELECT CAST(key AS TEXT), value, store_time, tag FROM Cache ORDER BY rowid"
-        for key, value, stored, tag in data.execute(select):
+        select = "SELECT key, value, store_time, tag FROM Cache ORDER BY rowid"
+        for named, value, stored, tagged in data.execute(select):
+            key = _text(named)
             try:
                 entry = entry_of(key, _object(value), stored)
-                yield replace(entry, tag=tag if isinstance(tag, str) else None)
+                yield replace(entry, tag=None if tagged is None else _text(tagged))
             except UnreadableError as error:
                 yield Unreadable(key, str(error))
 
 
 def _connect(folder: Path) -> sqlite3.Connection:
+    """Open the database of a folder for reading; texts come as bytes, which need not be UTF-8."""
     uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-    return sqlite3.connect(uri, uri=True, timeout=60.0)
+    data = sqlite3.connect(uri, uri=True, timeout=60.0)
+    data.text_factory = bytes
+    return data
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _check_tables(folder: Path) -> None:
+    """Raise `JudgeError` where the database does more than it was made for.
+
+    A trigger could take away what is written, and a setting replace a method of diskcache.
+    """
+    with closing(_connect(folder)) as data:
+        query = "SELECT type, name FROM sqlite_master"
+        there = [(_text(kind), _text(name)) for kind, name in data.execute(query)]
+        odd = [
+            f"the {kind} {name!r:.80}"
+            for kind, name in there
+            if kind == "view" or (kind == "trigger" and not name.startswith(_OWN_TRIGGERS))
+        ]
+        if ("table", "Settings") in there:
+            settings = [_text(name) for (name,) in data.execute("SELECT key FROM Settings")]
+            odd += [f"the setting {name!r:.80}" for name in settings if name not in _KNOWN_SETTINGS]
+    if odd:
+        raise JudgeError(
+            f"the cache in {folder} has {odd[0]}, which judge did not make: name another folder "
+            "with --cache (judge cache import FOLDER takes the answers over)"
+        )
 
 
 @contextmanager
@@ -292,7 +354,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turn a failure of the disk or the database into a `JudgeError` that says what to do."""
     try:
         yield
-    except (OSError, sqlite3.Error, diskcache.Timeout) as error:
+    except (OSError, sqlite3.Error, diskcache.Timeout, UnicodeError) as error:
         raise JudgeError(
             f"the cache in {path} cannot be used ({error.__context__ or error}); what was kept is "
             "still there: make room, wait until another process has ended, or name another folder "

@@ -9,7 +9,7 @@ they are; their type is a `TypedDict`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypeVar
@@ -58,7 +58,11 @@ def _signature(line: str) -> str:
 
 
 def _moment(text: str) -> str:
-    datetime.fromisoformat(text)
+    time = datetime.fromisoformat(text)
+    try:
+        (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:  # the first hours of the year 1
+        raise ValueError(str(error)) from error
     return text
 
 
@@ -282,18 +286,18 @@ class UsageRecord(TypedDict):
 
     prompt_tokens: Count
     completion_tokens: Count
-    cached_tokens: Count
+    cached_tokens: NotRequired[Count]
 
 
 class CompletionRecord(TypedDict):
-    """A raw answer, as it also stands in the cache."""
+    """A raw answer, as it also stands in the cache. Old entries lack what may be missing."""
 
     text: str
     finish_reason: str
     model: str
     usage: UsageRecord | None
-    created: Moment | None
-    mode: str | None
+    created: NotRequired[Moment | None]
+    mode: NotRequired[str | None]
 
 
 class AnswerRecord(TypedDict):
