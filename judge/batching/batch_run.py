@@ -18,7 +18,6 @@ from typing import Any, Final, Self
 
 import httpx2  # comes with openai
 import openai
-from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
 from judge.backends.base import (
@@ -36,6 +35,7 @@ from judge.backends.openai import OpenAIJudge, key_name
 from judge.backends.openai_client import client, masked, meaning, priced_completion
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
+from judge.batching.remote import RemoteBatch, batch_of, id_of
 from judge.running.cost import Prices
 from judge.running.engine import (
     EarlyAnswers,
@@ -57,6 +57,7 @@ ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 """The states of a batch to which nothing will happen any more."""
 _FILE_TIMEOUT = 1800.0  # seconds in which a file of 200 MB goes up, or comes down
 _RETRIES = 4
+_A_PAGE, _MOST_PAGES = 100, 200
 
 
 class GoneError(JudgeError):
@@ -119,34 +120,52 @@ class Provider:
     async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
         with self._explained(), path.open("rb") as file:
-            return (await self._again.files.create(file=(name, file), purpose="batch")).id
+            return id_of(await self._again.files.create(file=(name, file), purpose="batch"))
 
     async def create(self, file_id: str, mark: str) -> RemoteBatch:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
-            return await self._client.batches.create(
+            made = await self._client.batches.create(
                 input_file_id=file_id,
                 endpoint=_ENDPOINT,
                 completion_window="24h",
                 metadata={_MARK: mark},
             )
+            return batch_of(made)
 
     async def find(self, mark: str) -> RemoteBatch | None:
-        """Return the batch that was made under this id, None where there is none."""
-        with self._explained():
-            batches = [batch async for batch in self._again.batches.list(limit=100)]
-            found = (batch for batch in batches if (batch.metadata or {}).get(_MARK) == mark)
-            return next(found, None)
+        """Return the batch that was made under this id, None where there is none.
+
+        Raises `UnreadableReplyError` for a list without an end: to take it for a list without the
+        batch would be to make and pay it again.
+        """
+        seen: set[str] = set()
+        after: dict[str, Any] = {}
+        for _ in range(_MOST_PAGES):
+            with self._explained():
+                page = await self._again.batches.list(limit=_A_PAGE, **after)
+                batches = [batch_of(batch) for batch in page.data]
+            for batch in batches:
+                if (batch.metadata or {}).get(_MARK) == mark:
+                    return batch
+            is_last = page.has_more is None and len(batches) < _A_PAGE
+            if is_last or not batches or page.has_more is False:
+                return None
+            if seen.issuperset(batch.id for batch in batches):
+                break
+            seen.update(batch.id for batch in batches)
+            after = {"after": batches[-1].id}
+        raise UnreadableReplyError("its list of batches has no end")
 
     async def look(self, remote_id: str) -> RemoteBatch:
         """Return how a batch is."""
         with self._explained():
-            return await self._client.batches.retrieve(remote_id)
+            return batch_of(await self._client.batches.retrieve(remote_id))
 
     async def cancel(self, remote_id: str) -> RemoteBatch:
         """Have a batch end with what it has answered."""
         with self._explained():
-            return await self._client.batches.cancel(remote_id)
+            return batch_of(await self._client.batches.cancel(remote_id))
 
     async def download(self, file_id: str, path: Path, n: int) -> None:
         """Write a file with the answers to `n` questions to `path`.
@@ -385,12 +404,16 @@ class BatchRun:
         batches = [self.ledger.batch(name) for name in waiting]
         for batch in batches:
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
-        is_over, answered_at = False, time.monotonic()
+        is_over, answered_at, n_odd = False, time.monotonic(), 0
         while not is_over:
             for batch in [*batches]:
                 try:
                     remote = await self.provider.look(str(batch.remote_id))
-                except TransientError:
+                except TransientError as error:
+                    # A server that is away comes back; one that says odd things says them again.
+                    n_odd += isinstance(error, UnreadableReplyError)
+                    if n_odd >= _TIMES:
+                        raise
                     if time.monotonic() - answered_at >= self.session.policy.max_outage:
                         raise
                     continue
