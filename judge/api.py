@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
@@ -24,6 +26,7 @@ from judge.running.engine import (
     INTERRUPTED,
     ProgressListener,
     RunStoppedError,
+    StopSignal,
     judge_all,
     judge_set,
 )
@@ -157,7 +160,7 @@ def annotate(
             recognised = session.judge.recognised(part.references, part.candidates)
             return session.signature(classed, class_source, shard), recognised
 
-    signature, recognised = _outside_any_loop(work)
+    signature, recognised = _outside_any_loop(session, work)
     if not session.rubric.editor:
         del answers["corrected"]
     frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
@@ -191,7 +194,7 @@ def run(
         with session:
             return Run(run_session(session, studies, **run_options).path)
 
-    return _outside_any_loop(work)
+    return _outside_any_loop(session, work)
 
 
 def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
@@ -298,20 +301,54 @@ def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:
     return [run if isinstance(run, Run) else Run(run) for run in runs]
 
 
-def _outside_any_loop(work: Callable[[], T]) -> T:
+def _outside_any_loop(session: JudgeSession, work: Callable[[], T]) -> T:
     """Do the work in another thread if this one runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(work).result()
+    pool = ThreadPoolExecutor(max_workers=1)
+    try:
+        future = pool.submit(work)
+        try:
+            with _ctrl_c_raises():
+                return future.result()
+        except BaseException as error:
+            if future.done():
+                raise  # it is the work's own
+            session.interrupt()
+            with _ctrl_c_raises():
+                future.result()  # raises `RunStoppedError`, as without a running loop
+            raise error from None
+    finally:
+        pool.shutdown(wait=False)
+
+
+@contextmanager
+def _ctrl_c_raises() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` in the block, also where a running loop would wait.
+
+    `asyncio.run` has a handler that cancels its task and no more: not what blocks that task.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class BackgroundJudge:
     """A judge that stays loaded: judges sets of studies as they come, in a thread with a loop.
 
-    All share the session's cache, limits and budget. After a stop the next call begins anew.
+    All share the session's cache, limits and budget. A call that is cancelled or that meets an
+    error ends alone: its requests under way are still answered and kept, and another call that
+    waits for the same answer gets it. After a stop of all, as by `max_cost`, the next call begins
+    anew.
     """
 
     def __init__(self, session: JudgeSession) -> None:
@@ -320,16 +357,28 @@ class BackgroundJudge:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = 0
         self._is_closed = False
+        self._n_calls = 0
+        self._begins_anew = False
 
     async def judge(self, studies: StudySet) -> list[StudyResult]:
         """Return the result of every study, in their order; to be awaited in the thread."""
-        if self.session.stop.why is not None:
-            self.session.begin()
+        session = self.session
+        if self._begins_anew and self._n_calls == 0:
+            session.begin()
+            self._begins_anew = False
         ends: list[StudyResult] = []
-        stop, progress = self.session.stop, self.session.progress
-        await judge_all(self.session, studies, ends.append)
+        stop, shared, progress = StopSignal(), session.stop, session.progress
+        self._n_calls += 1
+        try:
+            await judge_all(session, studies, ends.append, stop)
+        except JudgeError:
+            self._begins_anew = True
+            raise
+        finally:
+            self._n_calls -= 1
         if len(ends) < len(studies):
-            raise RunStoppedError(stop.why or INTERRUPTED, progress)
+            self._begins_anew = True
+            raise RunStoppedError(stop.why or shared.why or INTERRUPTED, progress)
         return sorted(ends, key=lambda end: end.row)
 
     def submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
@@ -356,7 +405,8 @@ class BackgroundJudge:
         """Do `work()` in the thread; returns what it gives, or raises what it raises."""
         future = self.submit(work)
         try:
-            return future.result()
+            with _ctrl_c_raises():
+                return future.result()
         except BaseException:  # Ctrl-C among them
             future.cancel()
             raise

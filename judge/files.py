@@ -1,17 +1,88 @@
-"""Writing files whole or not at all, and never over something else."""
+"""Writing files whole or not at all, and never over something else.
+
+The files of a run folder are opened by `open_regular` alone, to read and to write: the folder may
+come from somebody else, and a link in it must lead to nobody's files.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from judge.types import JudgeError
 
 _PREFIX = ".judge-"
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a plain file for reading; raises `OSError` as `descriptor_of` does."""
+    return os.fdopen(descriptor_of(path, os.O_RDONLY), "rb")
+
+
+def descriptor_of(path: Path, flags: int) -> int:
+    """Open a plain file, and return its descriptor, which is the caller's to close.
+
+    Links are not followed, and nothing that is no file is waited for. `flags` are those of
+    `os.open`; a file that `O_CREAT` makes is its owner's alone. Raises `OSError`, whose `strerror`
+    says in words what a link, a folder, a pipe or a device is.
+    """
+    # First without opening: to open a device may do something.
+    if is_there(path):
+        _check_regular(os.lstat(path).st_mode)
+    number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        _check_regular(os.fstat(number).st_mode)
+    except OSError:
+        os.close(number)
+        raise
+    return number
+
+
+def write_regular(path: Path, data: bytes) -> None:
+    """Write a plain file, in place of what it held; raises `OSError` as `descriptor_of` does."""
+    number = descriptor_of(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+
+
+def is_there(path: Path) -> bool:
+    """Return whether something has this name, be it a link that leads nowhere."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def is_regular(path: Path) -> bool:
+    """Return whether `path` is a plain file; False also where that cannot be known."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def folders_with(folder: Path, name: str) -> list[Path]:
+    """Return the folders in `folder`, but for hidden ones, that hold something of that name."""
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return []
+    below = [path for path in inside if not path.name.startswith(".")]
+    return [path for path in below if os.path.lexists(path / name)]
+
+
+def _check_regular(mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, "it is a link, which is not followed here")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no plain file")
 
 
 def _target(path: Path) -> Path:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,24 @@ class Pairs(list[tuple[str, Any]]):
     """The pairs of an object as they were written, repeated keys included; see `read`."""
 
 
-def read(data: bytes | str, *, pairs: bool = False, nan: bool = False) -> Any:  # noqa: ANN401
+class _Repeated(dict[str, Any]):
+    """An object in which keys were repeated: each has its last value."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def repeated_keys(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys that an object of `read` with `mark_repeated` had more than once."""
+    return record.repeated if isinstance(record, _Repeated) else ()
+
+
+def read(
+    data: bytes | str, *, pairs: bool = False, nan: bool = False, mark_repeated: bool = False
+) -> Any:  # noqa: ANN401
     """Return the one JSON value in `data`; raises `JsonError`.
 
-    With `pairs` every object is a list of `Pairs`; with `nan` NaN and infinity are accepted.
+    With `pairs` every object is a list of `Pairs`; with `nan` NaN and infinity are accepted. With
+    `mark_repeated` they are too, and an object that has a key twice is read: `repeated_keys` tells.
     """
     if isinstance(data, bytes):
         try:
@@ -43,8 +58,15 @@ def read(data: bytes | str, *, pairs: bool = False, nan: bool = False) -> Any:  
             raise JsonError("not UTF-8", f"byte {error.start}") from error
     text = data.removeprefix("\ufeff")
     _check_depth(text)
+    decoder = _ONCE
+    if pairs:
+        decoder = _PAIRS
+    elif mark_repeated:
+        decoder = _MARKED
+    elif nan:
+        decoder = _WITH_NAN
     try:
-        return (_PAIRS if pairs else _WITH_NAN if nan else _ONCE).decode(text)
+        return decoder.decode(text)
     except ValueError as error:
         raise _explained(error, text) from error
 
@@ -70,11 +92,21 @@ def to_line(record: Mapping[str, Any]) -> bytes:
 
 def from_line(line: bytes, number: int) -> dict[str, Any]:
     """Return the record in a line of that number; raises `JsonError` where it was changed."""
+    body = sealed(line, number)
+    try:
+        record: dict[str, Any] = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        # A right checksum says that somebody wrote the line so, not that it is a record.
+        raise JsonError("not JSON", f"line {number:,}: {error}") from error
+    return record
+
+
+def sealed(line: bytes, number: int) -> bytes:
+    """Return the JSON text of a line of that number; raises `JsonError` where it was changed."""
     body = line.rpartition(_SEAL)[0]
     if line != body + _seal(body):
         raise JsonError("changed", f"line {number:,} is not the one that its checksum is of")
-    record: dict[str, Any] = json.loads(body + b"}")
-    return record
+    return body + b"}"
 
 
 def _seal(body: bytes) -> bytes:
@@ -105,9 +137,22 @@ def _explained(error: ValueError, text: str) -> JsonError:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise JsonError("duplicate key", next(key for key in keys if keys.count(key) > 1))
+        raise JsonError("duplicate key", _more_than_once(pairs)[0])
     return record
+
+
+def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) == len(pairs):
+        return record
+    marked = _Repeated(record)
+    marked.repeated = _more_than_once(pairs)
+    return marked
+
+
+def _more_than_once(pairs: list[tuple[str, Any]]) -> tuple[str, ...]:
+    times = Counter(key for key, _ in pairs)
+    return tuple(key for key, n in times.items() if n > 1)
 
 
 def _finite(digits: str) -> float:
@@ -120,6 +165,7 @@ def _finite(digits: str) -> float:
 _ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_finite)
 _PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_finite)
 _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
+_MARKED = json.JSONDecoder(object_pairs_hook=_marked)
 
 
 def replace_surrogates(text: str) -> str:
@@ -127,15 +173,25 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+MAX_YAML = 4 * 2**20
+"""The most bytes of a YAML file: prompts and lexicons are texts, and YAML unpacks."""
+
+
 class UnreadableYamlError(Exception):
     """A file that is no YAML. Its text says why, on one line."""
 
 
 def read_yaml(path: Path) -> tuple[object, bytes]:
-    """Return what a YAML file that a user names holds, and its bytes."""
+    """Return what a YAML file that a user names holds, and its bytes.
+
+    Raises `UnreadableYamlError` for a file of more than `MAX_YAML` bytes, of which no more is read.
+    """
     import yaml
 
-    raw = path.read_bytes()
+    with path.open("rb") as file:
+        raw = file.read(MAX_YAML + 1)
+    if len(raw) > MAX_YAML:
+        raise UnreadableYamlError(f"it has more than {MAX_YAML // 2**20} MB")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         # A date that there is not is a ValueError.

@@ -41,15 +41,30 @@ class Signature(dict[str, str]):
         return Signature([*self.parts[:-1], part, self.parts[-1]])
 
 
-def studies_digest(studies: Iterable[Study]) -> str:
-    """Return how many studies there are, and a digest of all that is known of them, in order."""
-    n, digest = 0, hashlib.sha256()
-    for study in studies:
-        n += 1
+class StudiesDigest:
+    """How many studies there are, and a digest of all that is known of them, in order."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._hash = hashlib.sha256()
+
+    def add(self, study: Study) -> None:
+        """Count the next study in."""
+        self._n += 1
         texts = [study.study_id, study.reference, study.candidate, study.study_class]
         row = json.dumps([texts, study.fields], sort_keys=True, default=str)
-        digest.update(row.encode() + b"\n")
-    return f"{n}+{digest.hexdigest()[:8]}"
+        self._hash.update(row.encode() + b"\n")
+
+    def __str__(self) -> str:
+        return f"{self._n}+{self._hash.hexdigest()[:8]}"
+
+
+def studies_digest(studies: Iterable[Study]) -> str:
+    """Return the `StudiesDigest` of some studies."""
+    digest = StudiesDigest()
+    for study in studies:
+        digest.add(study)
+    return str(digest)
 
 
 def random_rank(*key: object) -> str:

@@ -37,11 +37,8 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
         judge = make(name, rubric, settings)
         if not isinstance(judge, Judge):
             raise plugins.BACKENDS.error(kind, f"gives no Judge but {judge!r:.80}")
-    else:
-        judge = _built_in(spec, rubric, settings)
-    if judge.prompt is not None:
-        judge.questions = options.questions(rubric, judge.prompt, judge.reply, settings.environ)
-    return judge
+        return judge
+    return _built_in(spec, rubric, settings)
 
 
 def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:

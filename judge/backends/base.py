@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from judge.prompts import Prompt
 from judge.rubrics.questions import Step
-from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed, Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judge.backends.openai import Servers
-
 TIMEOUT = 120.0
 CONCURRENCY = 16  # where neither the user nor the server says
 Recognised: TypeAlias = Mapping[str, Mapping[str, int]]
+CHAT, COMPLETIONS = "/chat/completions", "/completions"
+"""The paths of OpenAI's protocol: a conversation, and a text in token ids."""
+UNREAD = "unread"
+"""The role of a turn that says why the answer before it could not be read."""
+
+_SHOWN_OF_CUT = 500  # of an answer that was cut: all of it again would leave less room
+_AGAIN = (
+    "Your answer could not be read ({}). Give the whole answer again, in exactly the form that "
+    "was asked for and with nothing before or after it. Change only what is needed for that."
+)
+
 Form: TypeAlias = "type[BaseModel] | None"
 """The form that a reply is held to, None for text."""
 
@@ -34,7 +43,16 @@ class Mode(StrEnum):
 
 
 class AskError(Exception):
-    """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's."""
+    """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's.
+
+    Attributes:
+        usage: The tokens that the provider counts nevertheless, None where it named none.
+        is_free: Whether the request has surely cost nothing: nobody took it, or it was refused
+            (4xx). After a timeout, a broken connection or a 5xx nobody knows.
+    """
+
+    usage: Usage | None = None
+    is_free: bool = False
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -57,6 +75,8 @@ class TransientError(AskError):
 class OverloadError(TransientError):
     """The server is there and asks for fewer requests (429)."""
 
+    is_free = True
+
 
 class UnavailableError(TransientError):
     """Nobody answers: refused, dropped, timed out, or a gateway that has no server behind it."""
@@ -64,6 +84,8 @@ class UnavailableError(TransientError):
 
 class UnreachableError(UnavailableError):
     """Nobody took the connection: whatever was to be asked, it is not to blame."""
+
+    is_free = True
 
 
 class UnreadableReplyError(TransientError):
@@ -82,6 +104,51 @@ class RefusedError(Exception):
         self.detail = detail
 
 
+class Client(ABC):
+    """A connection to one server, for one event loop. Each provider has its own."""
+
+    @abstractmethod
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send `body` and return the answer, which has `mode` as its own.
+
+        Raises `RefusedError` where the server refuses how it was asked, an `AskError` for this
+        request, and `JudgeError` for all requests.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the connection."""
+
+
+class Servers(ABC):
+    """Where a judge's requests go: servers that run, or one that is started for it.
+
+    Attributes:
+        billing_url: The address whose answers are paid for, None where none are.
+        max_in_flight: How many requests keep them busy; None for the default of a run.
+        log: The file that a server which was started writes to.
+    """
+
+    billing_url: str | None = None
+    max_in_flight: int | None = None
+    log: Path | None = None
+
+    async def ready(self) -> None:  # noqa: B027 - one that runs already needs nothing
+        """Return when there is somebody to ask; raises `JudgeError` where there will not be."""
+
+    @abstractmethod
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send one request; raises as `Client.ask` does."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Let go of connections, and of a server that was started."""
+
+
 class Judge(ABC):
     """One kind of judge, for one rubric and prompt. A subclass defines `request` and `complete`.
 
@@ -94,10 +161,13 @@ class Judge(ABC):
         is_deterministic: Whether it always answers the same question the same.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question of a rubric that asks several.
+        must_limit_tokens: Whether no request may go without a limit of its answer's length: under
+            a limit of money the most that an answer can cost must be known.
     """
 
     name: str
     version: str
+    must_limit_tokens: bool = False
     prompt: Prompt | None = None
     reply: str | None = None
     sampling: Mapping[str, object] = MappingProxyType({})
@@ -170,6 +240,75 @@ class Judge(ABC):
         """Let go of connections, and of whatever was started."""
         if self.servers:
             await self.servers.aclose()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ChatJudge(Judge):
+    """A model that is asked in conversations: what is asked of it, whoever it is.
+
+    A subclass defines `complete`.
+
+    Attributes:
+        form: The form that the reply to `prompt` is held to, None for text.
+        endpoint: The kind of request, as it stands in the cache's keys.
+        takes_forms: Whether a form is sent with a request.
+    """
+
+    endpoint: ClassVar[str] = "chat"
+    takes_forms: ClassVar[bool] = True
+
+    name: str
+    version: str
+    prompt: Prompt
+    form: Form = None
+    questions: Mapping[str, tuple[Prompt, Form]] = field(default_factory=dict)
+    _schemas: dict[type[BaseModel], Mapping[str, object]] = field(init=False, default_factory=dict)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether it can be told what was wrong with its answer."""
+        return True
+
+    def request(self, study: Study) -> CompletionRequest:
+        """Return the prompt's turns around the study's reports."""
+        return self._request(self.prompt, self.form, study)
+
+    def request_step(self, step: Step) -> CompletionRequest:
+        """Return the turns of the step's question around its texts."""
+        prompt, form = self.questions[step.asks]
+        return self._request(prompt, form, step.study)
+
+    def _request(self, prompt: Prompt, form: Form, study: Study) -> CompletionRequest:
+        schema = None
+        if form is not None and self.takes_forms:
+            if form not in self._schemas:
+                self._schemas[form] = form.model_json_schema()
+            schema = self._schemas[form]
+        turns = prompt.about(study)
+        return CompletionRequest(self.endpoint, self.version, turns, self.sampling, schema)
+
+    def repair_request(
+        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
+    ) -> CompletionRequest | None:
+        """Return the conversation with that answer and what was wrong with it."""
+        if not self.takes_turns:
+            return None
+        wrong = f"{unparsed.reason}: {unparsed.detail}" if unparsed.detail else unparsed.reason
+        shown = completion.text
+        if unparsed.reason == "truncated":
+            shown = shown[:_SHOWN_OF_CUT]
+        if not shown.strip():
+            shown = "(no answer)"  # servers refuse an answer without words
+        turns = (Message("assistant", shown), Message(UNREAD, wrong))
+        return replace(request, messages=(*request.messages, *turns))
+
+
+def in_words(turns: Sequence[Message]) -> list[Message]:
+    """Return a conversation with what could not be read put as the user's words."""
+    return [
+        Message("user", _AGAIN.format(turn.content)) if turn.role == UNREAD else turn
+        for turn in turns
+    ]
 
 
 @dataclass(frozen=True, slots=True)

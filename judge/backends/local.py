@@ -12,17 +12,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from judge import jsonio
 from judge.backends import options
-from judge.backends.base import Judge, JudgeSettings, StudyError
-from judge.backends.openai import in_words, repair_request
+from judge.backends.base import ChatJudge, Judge, JudgeSettings, StudyError, in_words
 from judge.plugins import install
 from judge.prompts import CHAT, GREEN, STRUCTURED, Prompt
 from judge.rubrics import Rubric
-from judge.rubrics.questions import Step
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed, Usage
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Usage
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -252,12 +250,12 @@ def _chat_template(
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LocalJudge(Judge):
+class LocalJudge(ChatJudge):
     """A model whose prompts are encoded here and answered in text, greedily by default."""
 
-    name: str
-    version: str
-    prompt: Prompt
+    endpoint: ClassVar[str] = "completions"
+    takes_forms: ClassVar[bool] = False
+
     encoder: Encoder
     max_tokens: int
     asked: Mapping[str, object] = field(default_factory=dict)
@@ -269,23 +267,10 @@ class LocalJudge(Judge):
         if self.prompt.words:
             self.note = f"its prompt shows the first {self.prompt.words} words of a report"
 
-    def request(self, study: Study) -> CompletionRequest:
-        """Return the prompt around the study's reports."""
-        return self._request(self.prompt, study)
-
-    def request_step(self, step: Step) -> CompletionRequest:
-        """Return the prompt of the step's question around its texts."""
-        return self._request(self.questions[step.asks][0], step.study)
-
-    def _request(self, prompt: Prompt, study: Study) -> CompletionRequest:
-        return CompletionRequest("completions", self.version, prompt.about(study), self.sampling)
-
-    def repair_request(
-        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
-    ) -> CompletionRequest | None:
-        """Return the conversation with the error; None for a GREEN model, which has but a form."""
-        is_chat = self.encoder.layout == CHAT
-        return repair_request(request, completion.text, unparsed) if is_chat else None
+    @property
+    def takes_turns(self) -> bool:
+        """Whether it can be told what was wrong: a GREEN model knows one layout alone."""
+        return self.encoder.layout == CHAT
 
     def encoded(self, request: CompletionRequest) -> tuple[list[int], int]:
         """Return the ids of a request and how many tokens its answer may have."""
@@ -314,6 +299,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         name=f"hf:{model}",
         version=f"hf:{files.version},{dtype},{encoder.layout}",
         prompt=prompt,
+        questions=options.questions(rubric, prompt, None, settings.environ),
         encoder=encoder,
         max_tokens=options.max_tokens(model, replace(settings, sampling={})),
         files=files,

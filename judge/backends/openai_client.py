@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -18,7 +20,9 @@ import openai
 
 from judge import jsonio
 from judge.backends.base import (
+    CHAT,
     AskError,
+    Client,
     Mode,
     OverloadError,
     RefusedError,
@@ -28,9 +32,11 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.openai import CHAT, FORM_KEY, NO_KEY, Connection
+from judge.backends.connection import FORM_KEY, NO_KEY, Connection
+from judge.backends.replies import MOST_BYTES, TooLongReplyError, bounded
 from judge.types import Completion, JudgeError, Usage
 
+USAGE_KEY = "usage"
 LONGEST_WAIT = 300.0  # seconds that a server's `Retry-After` is obeyed
 _MOST_TOKENS = 2**53
 
@@ -69,8 +75,12 @@ _BY_HUNDREDS: dict[int, _Meaning] = {
 }
 
 
-def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
-    """Return a client that sends each request once and follows no redirect, for one event loop."""
+def client(connection: Connection, key: str, most_bytes: int = MOST_BYTES) -> openai.AsyncOpenAI:
+    """Return a client that sends each request once and follows no redirect, for one event loop.
+
+    A reply of more than `most_bytes` is not read to its end. Raises `JudgeError` where the
+    certificates that a server is checked by cannot be read.
+    """
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=connection.base_url,
@@ -79,15 +89,27 @@ def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(
             trust_env=not connection.is_local,  # no proxy for this machine
-            verify=httpx2.create_ssl_context(),
+            verify=_certificates(),
             follow_redirects=False,
             # 0 is no limit: how many requests are under way is the caller's to say.
             limits=httpx2.Limits(max_connections=0),
+            event_hooks={"response": [bounded(most_bytes)]},
         ),
     )
 
 
-class Client:
+def _certificates() -> ssl.SSLContext:
+    try:
+        return httpx2.create_ssl_context()
+    except (OSError, ssl.SSLError) as error:
+        named = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+        raise JudgeError(
+            f"the certificates in {' or '.join(named) or 'the system'} cannot be read "
+            f"({error.strerror or error}): name a file of certificates in PEM, or unset it"
+        ) from error
+
+
+class OpenAIClient(Client):
     """Asks one server for completions. Used in one event loop."""
 
     def __init__(self, connection: Connection, key: str) -> None:
@@ -118,10 +140,11 @@ class Client:
             raise self._unsent(error) from error
         self._was_found = True
         try:
-            answer = jsonio.read(response.content, nan=True)  # an odd usage loses no answer
+            # An odd usage loses no answer.
+            answer = jsonio.read(response.content, mark_repeated=True)
         except jsonio.JsonError as error:
             raise UnreadableReplyError("it is not a chat completion") from error
-        return completion_of(answer, mode, self._key)
+        return priced_completion(answer, mode, self._key)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -147,10 +170,48 @@ class Client:
             )
         if is_a(TimeoutError):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
+        if isinstance(last, TooLongReplyError):
+            return UnreadableReplyError(words)
         if is_a(httpx2.DecodingError, aiohttp.http_exceptions.HttpProcessingError):
             return UnreadableReplyError(f"it is no HTTP: {words}")
         is_away = is_a(aiohttp.ClientConnectorError)
         return (UnreachableError if is_away else UnavailableError)("connection", words)
+
+
+def priced_completion(answer: Any, mode: Mode | None, key: str) -> Completion:  # noqa: ANN401
+    """Return the answer in a reply's JSON; an `AskError` has the usage that came with it."""
+    usage = _usage_of(answer)
+    try:
+        if repeated := _repeated_key(answer):
+            raise UnreadableReplyError(f"it has the key {repeated!r} twice")
+        return replace(completion_of(answer, mode, key), usage=usage)
+    except AskError as error:
+        error.usage = usage
+        raise
+
+
+def _usage_of(reply: Any) -> Usage | None:  # noqa: ANN401
+    """Return the usage in a reply's JSON, whatever else it is; None where it is odd."""
+    if not isinstance(reply, Mapping) or USAGE_KEY in jsonio.repeated_keys(reply):
+        return None
+    return _usage(reply.get(USAGE_KEY))
+
+
+def _repeated_key(reply: Any) -> str | None:  # noqa: ANN401
+    """Return a key that an object of a reply has twice, outside its usage."""
+    if isinstance(reply, Mapping):
+        for key in jsonio.repeated_keys(reply):
+            if key != USAGE_KEY:
+                return key
+        parts = [value for name, value in reply.items() if name != USAGE_KEY]
+    elif isinstance(reply, list):
+        parts = reply
+    else:
+        return None
+    for part in parts:
+        if repeated := _repeated_key(part):
+            return repeated
+    return None
 
 
 def completion_of(answer: Any, mode: Mode | None, key: str) -> Completion:  # noqa: ANN401
@@ -181,14 +242,20 @@ def completion_of(answer: Any, mode: Mode | None, key: str) -> Completion:  # no
 
 
 def _usage(usage: object) -> Usage | None:
-    """None where the tokens are not whole numbers: then nothing is known."""
-    if not isinstance(usage, Mapping):
+    """None where the tokens are not whole numbers that fit together: then nothing is known."""
+    if not isinstance(usage, Mapping) or jsonio.repeated_keys(usage):
         return None
     details = usage.get("prompt_tokens_details")
+    if isinstance(details, Mapping) and jsonio.repeated_keys(details):
+        return None
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached or 0)
     known = [n for n in counts if type(n) is int and 0 <= n < _MOST_TOKENS]
-    return Usage(*known) if len(known) == len(counts) else None
+    if len(known) < len(counts):
+        return None
+    found = Usage(*known)
+    # Of the prompt's tokens no more than all can have been in a cache.
+    return found if found.cached_tokens <= found.prompt_tokens else None
 
 
 def meaning(
@@ -214,6 +281,8 @@ def meaning(
     if not issubclass(kind, AskError):
         return kind(reason)
     error = kind(reason, words)
+    error.is_free = 400 <= status < 500
+    error.usage = _usage_of(body)
     if isinstance(error, TransientError):
         with suppress(KeyError, ValueError):
             seconds = float(reply.headers["retry-after"])
@@ -242,5 +311,9 @@ def _error(body: object) -> Mapping[str, object]:
 
 def _words(error: Mapping[str, object], key: str) -> str:
     """The server's words, on one line, not too many, and never with the key in them."""
-    text = " ".join(str(error.get("message") or "").split())
-    return (text if key == NO_KEY else text.replace(key, "***"))[:300]
+    return masked(" ".join(str(error.get("message") or "").split()), key)[:300]
+
+
+def masked(text: str, key: str) -> str:
+    """Return a server's words without the key that it was sent."""
+    return text if key == NO_KEY else text.replace(key, "***")

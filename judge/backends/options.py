@@ -102,6 +102,14 @@ def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt
     return prompt
 
 
+def form(rubric: Rubric, prompt: Prompt, reply: str | None) -> Form:
+    """Return the form of the one reply that `prompt` asks for, None for a reply in text."""
+    if reply != STRUCTURED:
+        return None
+    model = on_scale(rubric, prompt.scale).reply_model
+    return model() if model else None
+
+
 def questions(
     rubric: Rubric, prompt: Prompt, reply: str | None, environ: Mapping[str, str]
 ) -> dict[str, tuple[Prompt, Form]]:

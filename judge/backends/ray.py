@@ -21,8 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import local, vllm
-from judge.backends.base import AskError, Judge, JudgeSettings, Mode, RefusedError, UnavailableError
-from judge.backends.openai import CHAT, Servers
+from judge.backends.base import (
+    CHAT,
+    AskError,
+    Judge,
+    JudgeSettings,
+    Mode,
+    RefusedError,
+    Servers,
+    UnavailableError,
+)
 from judge.backends.vllm import Launch, Server
 from judge.plugins import install
 from judge.rubrics import Rubric

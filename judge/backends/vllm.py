@@ -20,19 +20,27 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from judge.backends import local, options
-from judge.backends.base import TIMEOUT, Judge, JudgeSettings, Mode, UnavailableError
+from judge.backends.base import (
+    CHAT,
+    COMPLETIONS,
+    TIMEOUT,
+    Client,
+    Judge,
+    JudgeSettings,
+    Mode,
+    Servers,
+    UnavailableError,
+)
+from judge.backends.connection import NO_KEY, Connection, Pool
 from judge.backends.local import LocalJudge
-from judge.backends.openai import CHAT, COMPLETIONS, NO_KEY, Connection, OpenAIJudge, Pool, Servers
+from judge.backends.openai import OpenAIJudge, connect
 from judge.plugins import install
 from judge.prompts import GREEN, STRUCTURED
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError
-
-if TYPE_CHECKING:
-    from judge.backends.openai_client import Client
 
 KIND = "vllm"
 IN_FLIGHT = 128
@@ -153,10 +161,8 @@ class Server(Servers):
             if self._process is None:
                 await self._start()
             if self._client is None:
-                from judge.backends.openai_client import Client
-
                 connection = Connection(f"http://{_HOST}:{self._port}/v1", self._launch.timeout)
-                self._client = Client(connection, self._key)
+                self._client = connect(connection, self._key)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
@@ -327,19 +333,23 @@ def served(
         # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
         key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
         places = [(Connection(url, settings.timeout), key) for url in settings.base_urls]
-        servers = Pool(places, model, settings.say)
+        servers = Pool(places, model, settings.say, connect)
         servers.max_in_flight = IN_FLIGHT * len(places)
     else:
         servers = start(Launch(files.source, flags, settings.environ, settings.timeout))
+    # What is asked in token ids is answered in text.
+    forms = reply if encoder is None else None
     judge: dict[str, Any] = {
         "name": f"{kind}:{model}",
         "version": version,
         "prompt": prompt,
+        "questions": options.questions(rubric, prompt, forms, settings.environ),
         "served_as": model if settings.base_urls else files.source,
         "servers": servers,
         "max_tokens": options.max_tokens(model, settings),
         "asked": settings.sampling,
     }
     if encoder is None:
-        return OpenAIJudge(rubric=rubric, reply=reply, say=settings.say, **judge)
+        form = options.form(rubric, prompt, reply)
+        return OpenAIJudge(reply=reply, form=form, say=settings.say, **judge)
     return VLLMJudge(encoder=encoder, **judge)

@@ -18,7 +18,6 @@ from typing import Any, Final, Self
 
 import httpx2  # comes with openai
 import openai
-from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
 from judge.backends.base import (
@@ -31,9 +30,12 @@ from judge.backends.base import (
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai import NO_KEY, Connection, OpenAIJudge
-from judge.backends.openai_client import client, completion_of, meaning
+from judge.backends.connection import NO_KEY, Connection, Place, Pool
+from judge.backends.openai import OpenAIJudge, key_name
+from judge.backends.openai_client import client, masked, meaning, priced_completion
+from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
+from judge.batching.remote import RemoteBatch, batch_of, id_of
 from judge.running.cost import Prices
 from judge.running.engine import (
     EarlyAnswers,
@@ -55,6 +57,7 @@ ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 """The states of a batch to which nothing will happen any more."""
 _FILE_TIMEOUT = 1800.0  # seconds in which a file of 200 MB goes up, or comes down
 _RETRIES = 4
+_A_PAGE, _MOST_PAGES = 100, 200
 
 
 class GoneError(JudgeError):
@@ -62,26 +65,42 @@ class GoneError(JudgeError):
 
 
 def read_answer(
-    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None
+    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, key: str = NO_KEY
 ) -> Completion:
-    """Return the answer in a line; raises what asking raises, or `TransientError` without one."""
+    """Return the answer in a line; raises what asking raises, or `TransientError` without one.
+
+    `key` is what the server was sent, and is masked where it repeats it.
+    """
     response = line.get("response")
     if not isinstance(response, Mapping):
         error = line.get("error")
         code = error.get("code") if isinstance(error, Mapping) else None
-        raise TransientError(str(code or "no response")[:40], str(error)[:300])
+        reason, detail = (masked(text, key) for text in (str(code or "no response"), str(error)))
+        raise TransientError(reason[:40], detail[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
         reply = httpx2.Response(status, content=json.dumps(body).encode())
-        raise meaning(reply, "the batch", sampling, mode, NO_KEY)
-    return completion_of(body, mode, NO_KEY)
+        raise meaning(reply, "the batch", sampling, mode, key)
+    return priced_completion(body, mode, key)
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, without those that are longer than an answer can be."""
+    with path.open("rb") as file:
+        while line := file.readline(MOST_BYTES + 1):
+            if len(line) <= MOST_BYTES:
+                yield line
+                continue
+            while line and not line.endswith(b"\n"):
+                line = file.readline(MOST_BYTES)
 
 
 class Provider:
     """The files and batches of one server; its `AskError`s are `JudgeError`s after the block."""
 
     def __init__(self, connection: Connection, key: str) -> None:
-        self.url, self._key = connection.base_url, key
+        self.url, self.key = connection.base_url, key
+        self._connection = connection
         self._client = client(connection, key)
         # What may be asked twice is asked again at once.
         self._again = self._client.with_options(
@@ -101,41 +120,83 @@ class Provider:
     async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
         with self._explained(), path.open("rb") as file:
-            return (await self._again.files.create(file=(name, file), purpose="batch")).id
+            return id_of(await self._again.files.create(file=(name, file), purpose="batch"))
 
     async def create(self, file_id: str, mark: str) -> RemoteBatch:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
-            return await self._client.batches.create(
+            made = await self._client.batches.create(
                 input_file_id=file_id,
                 endpoint=_ENDPOINT,
                 completion_window="24h",
                 metadata={_MARK: mark},
             )
+            return batch_of(made)
 
     async def find(self, mark: str) -> RemoteBatch | None:
-        """Return the batch that was made under this id, None where there is none."""
-        with self._explained():
-            batches = [batch async for batch in self._again.batches.list(limit=100)]
-            found = (batch for batch in batches if (batch.metadata or {}).get(_MARK) == mark)
-            return next(found, None)
+        """Return the batch that was made under this id, None where there is none.
+
+        Raises `UnreadableReplyError` for a list without an end: to take it for a list without the
+        batch would be to make and pay it again.
+        """
+        seen: set[str] = set()
+        after: dict[str, Any] = {}
+        for _ in range(_MOST_PAGES):
+            with self._explained():
+                page = await self._again.batches.list(limit=_A_PAGE, **after)
+                batches = [batch_of(batch) for batch in page.data]
+            for batch in batches:
+                if (batch.metadata or {}).get(_MARK) == mark:
+                    return batch
+            is_last = page.has_more is None and len(batches) < _A_PAGE
+            if is_last or not batches or page.has_more is False:
+                return None
+            if seen.issuperset(batch.id for batch in batches):
+                break
+            seen.update(batch.id for batch in batches)
+            after = {"after": batches[-1].id}
+        raise UnreadableReplyError("its list of batches has no end")
 
     async def look(self, remote_id: str) -> RemoteBatch:
         """Return how a batch is."""
         with self._explained():
-            return await self._client.batches.retrieve(remote_id)
+            return batch_of(await self._client.batches.retrieve(remote_id))
 
     async def cancel(self, remote_id: str) -> RemoteBatch:
         """Have a batch end with what it has answered."""
         with self._explained():
-            return await self._client.batches.cancel(remote_id)
+            return batch_of(await self._client.batches.cancel(remote_id))
 
-    async def lines(self, file_id: str | None) -> list[bytes]:
-        """Return the lines of a file; none without one."""
-        if not file_id:
-            return []
+    async def download(self, file_id: str, path: Path, n: int) -> None:
+        """Write a file with the answers to `n` questions to `path`.
+
+        Raises `JudgeError` for one that is longer than so many answers can be.
+        """
+        most = MOST_BYTES * max(1, n)
+        files = client(self._connection, self.key, most).with_options(max_retries=_RETRIES)
+        path.touch(mode=0o600)  # reports may stand in it
         with self._explained():
-            return (await self._again.files.content(file_id)).content.split(b"\n")
+            try:
+                async with asyncio.timeout(max(_FILE_TIMEOUT, self._connection.timeout)), files:
+                    await self._fetch(files, file_id, path)
+            except TooLongReplyError as error:
+                raise JudgeError(
+                    f"{self.url} sends a file of more than {most // 2**20:,} MB for "
+                    f"{n:,} questions, which is not read: ask the provider (file {file_id})"
+                ) from error
+
+    async def _fetch(self, files: openai.AsyncOpenAI, file_id: str, path: Path) -> None:
+        for again in range(_RETRIES, -1, -1):
+            try:
+                async with files.files.with_streaming_response.content(file_id) as reply:
+                    with path.open("wb") as file:
+                        async for piece in reply.iter_bytes():
+                            file.write(piece)
+            except httpx2.TransportError:  # the file was not sent to its end
+                if not again:
+                    raise
+            else:
+                return
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -146,11 +207,11 @@ class Provider:
                 raise GoneError(
                     f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
-            wrong = meaning(error.response, self.url, {}, None, self._key)
+            wrong = meaning(error.response, self.url, {}, None, self.key)
             if isinstance(wrong, RefusedError):
                 wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
             raise wrong from error
-        except (openai.APIConnectionError, OSError) as error:
+        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
         except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
@@ -173,30 +234,31 @@ class BatchPolicy:
     command: str = ""
 
 
-def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
-    """Return the session's judge, which can be asked in batches; raises `JudgeError` for others."""
+def require_batch_judge(session: JudgeSession) -> tuple[OpenAIJudge, Place]:
+    """Return the judge and its server; raises `JudgeError` where it cannot be asked in batches."""
     judge = session.judge
     if session.rubric.steps is not None:
         raise JudgeError(
             f"{session.rubric.title} asks later questions by earlier answers: ask without --batch"
         )
-    if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
+    if not isinstance(judge, OpenAIJudge) or not isinstance(judge.servers, Pool):
         raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
     if len(judge.servers.places) > 1:
         raise JudgeError("a batch goes to one server: give --base-url once")
-    return judge
+    return judge, judge.servers.places[0]
 
 
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> None:
     """Ask all questions about `studies` in batches, until the answers are in the cache."""
-    judge = require_batch_judge(session)
+    judge, place = require_batch_judge(session)
     assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
+    session.count_earlier(studies)
     with Ledger(session.cache.path) as ledger:
-        run = BatchRun(session, studies, policy, listener, ledger, judge, digest)
+        run = BatchRun(session, studies, policy, listener, ledger, judge, place, digest)
         asyncio.run(run.ask())
         session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
     session.unanswerable, session.asked_before = run.unanswerable, run.spent
@@ -212,6 +274,7 @@ class BatchRun:
     listener: ProgressListener
     ledger: Ledger
     judge: OpenAIJudge
+    place: Place
     run: str
     unanswerable: dict[str, StudyError] = field(default_factory=dict)
     spent: Progress = field(default_factory=lambda: Progress(total=0))
@@ -225,7 +288,7 @@ class BatchRun:
     async def ask(self) -> None:
         """Return when nothing is left to ask."""
         self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
-        async with Provider(*self.judge.servers.places[0]) as self.provider:
+        async with Provider(*self.place) as self.provider:
             while True:
                 async with self.ledger.lock():
                     for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
@@ -341,12 +404,16 @@ class BatchRun:
         batches = [self.ledger.batch(name) for name in waiting]
         for batch in batches:
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
-        is_over, answered_at = False, time.monotonic()
+        is_over, answered_at, n_odd = False, time.monotonic(), 0
         while not is_over:
             for batch in [*batches]:
                 try:
                     remote = await self.provider.look(str(batch.remote_id))
-                except TransientError:
+                except TransientError as error:
+                    # A server that is away comes back; one that says odd things says them again.
+                    n_odd += isinstance(error, UnreadableReplyError)
+                    if n_odd >= _TIMES:
+                        raise
                     if time.monotonic() - answered_at >= self.session.policy.max_outage:
                         raise
                     continue
@@ -376,9 +443,14 @@ class BatchRun:
                 return True
             found: dict[str, AskError | None] = {}
             spent, refusals = Progress(total=0), list[RefusedError | JudgeError]()
-            for file_id in (remote.output_file_id, remote.error_file_id):
-                for line in await self.provider.lines(file_id):
-                    self._take(line, batch, found, spent, refusals)
+            path = self.ledger.folder / "answers.jsonl"
+            try:
+                for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
+                    await self.provider.download(file_id, path, batch.n)
+                    for line in lines_of(path):
+                        self._take(line, batch, found, spent, refusals)
+            finally:
+                path.unlink(missing_ok=True)
             no_answer = AskError("no answer", f"the batch is {remote.status}")
             ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | found
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
@@ -413,25 +485,30 @@ class BatchRun:
         cache = self.session.cache
         assert cache is not None
         try:
-            value = jsonio.read(line, nan=True)  # an odd usage loses no answer
+            value = jsonio.read(line, mark_repeated=True)  # an odd usage loses no answer
+            if any(map(jsonio.repeated_keys, (value, value.get("response") or {}))):
+                return
             key = value["custom_id"]
             record = self.ledger.record(batch, key) if isinstance(key, str) else None
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             record = None
         if record is None or found.get(key, record) is None:  # not asked for, or answered before
             return
         found[key] = None
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
-            completion = read_answer(value, record["sampling"], mode)
+            sampling = record["sampling"]
+            completion = read_answer(value, sampling, mode, self.provider.key)
         except AskError as error:
             found[key] = error
+            if error.usage is not None:
+                spent.paid_for_nothing(error.usage, self._prices.dollars(error.usage))
         except (RefusedError, JudgeError) as error:
             refusals.append(error)
         else:
-            spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion)
+                cache.keep(key, record, completion, batch.kind, is_batched=True)
+            spent.paid(completion, self._prices.dollars(completion.usage))
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
@@ -448,7 +525,7 @@ async def cancel(ledger: Ledger, batch_id: str, environ: Mapping[str, str]) -> s
         raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
     connection = Connection(batch.server, TIMEOUT)
     try:
-        async with Provider(connection, connection.key(environ)) as provider:
+        async with Provider(connection, connection.key(environ, key_name(connection))) as provider:
             remote = await provider.look(str(batch.remote_id))
             if remote.status not in ENDED:
                 remote = await provider.cancel(remote.id)

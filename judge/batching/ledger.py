@@ -9,12 +9,15 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, NotRequired, Self
 
 from filelock import AsyncFileLock
+from pydantic import ConfigDict, FiniteFloat, NonNegativeInt, ValidationError
+from typing_extensions import TypedDict
 
+from judge.manifest import adapter, first_of
 from judge.types import JudgeError
 
 _FOLDER, _DATABASE = "batches", "ledger.db"
@@ -41,6 +44,28 @@ class Batch:
     n: int = 0
     most: float | None = None
     answered: int = 0
+
+
+class _BatchRecord(TypedDict):
+    """A batch as it is written down; what earlier versions wrote besides is left aside."""
+
+    __pydantic_config__ = ConfigDict(extra="ignore")  # type: ignore[misc]
+
+    id: str
+    run: str
+    rubric: str
+    judge: str
+    kind: str
+    server: str
+    mode: str | None
+    command: str
+    created: str
+    state: NotRequired[Literal["creating", "running", "over"]]
+    remote_id: NotRequired[str | None]
+    remote_state: NotRequired[str | None]
+    n: NotRequired[NonNegativeInt]
+    most: NotRequired[FiniteFloat | None]
+    answered: NotRequired[NonNegativeInt]
 
 
 _SCHEMA = """
@@ -90,12 +115,28 @@ class Ledger:
         """Return the batches whose fields have these values, the oldest first."""
         rows = self._sql("SELECT data FROM batch ORDER BY rowid")
         # An earlier version wrote more.
-        known = {field.name for field in fields(Batch)}
-        every = (
-            Batch(**{name: value for name, value in json.loads(data).items() if name in known})
-            for (data,) in rows
-        )
+        every = [self._batch(data) for (data,) in rows]
         return [b for b in every if all(getattr(b, name) == having[name] for name in having)]
+
+    def _batch(self, data: object) -> Batch:
+        """Return the batch that a row holds; raises `JudgeError` for another thing."""
+        try:
+            return Batch(**adapter(_BatchRecord).validate_python(self._json(data), strict=True))
+        except ValidationError as error:
+            raise self._damaged(first_of(error)) from error
+
+    def _json(self, data: object) -> Any:  # noqa: ANN401
+        try:
+            # Not by pydantic, which takes no half of a surrogate pair: a report may have one.
+            return json.loads(data)  # type: ignore[arg-type]
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, why: str) -> JudgeError:
+        return JudgeError(
+            f"the record of batches {self._file} is damaged ({why}): move it away (the provider's "
+            "page lists the batches; their questions are asked and paid for again)"
+        )
 
     def batch(self, batch_id: str) -> Batch:
         """Return the batch with this id; raises `JudgeError` for an unknown id."""
@@ -128,7 +169,12 @@ class Ledger:
         """Return the canonical form of a question in `batch`, None for another."""
         select = "SELECT record FROM question WHERE key = ? AND batch = ?"
         rows = self._sql(select, key, batch.id)
-        return json.loads(rows[0][0]) if rows else None
+        if not rows:
+            return None
+        record = self._json(rows[0][0])
+        if not isinstance(record, dict) or not isinstance(record.get("sampling"), dict):
+            raise self._damaged(f"question {key[:20]} has no 'sampling'")
+        return record
 
     def end(self, batch: Batch) -> None:
         """Write down that a batch is over; it has no questions any more."""

@@ -15,12 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from judge import jsonio
+from judge.files import is_there, open_regular
+from judge.manifest import adapter, first_of
 from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import EDIT, REFERENCE
 from judge.running.folder import Run, append_line
-from judge.running.records import adapter, first_of, study_of
+from judge.running.records import study_of
 from judge.sentences import sentences
 from judge.studies.study_set import InputFile
 from judge.text import counted
@@ -31,6 +34,7 @@ LAYOUT = "readings"
 """The name of this layout, as `judge import` takes it."""
 SECONDS = "reading_seconds"
 """The field of a study with the time that its reading took."""
+_TORN = ("cut short", "not JSON", "not UTF-8")
 NEW, BEGUN, DONE, NOT_JUDGED = "new", "begun", "done", "not judged"
 
 
@@ -51,18 +55,29 @@ def read_entries(file: Path, form: type) -> tuple[Any, ...]:
     from pydantic import ValidationError
 
     try:
-        lines = file.read_bytes().split(b"\n") if file.exists() else []
+        lines = _bytes_of(file).split(b"\n")
     except OSError as error:
         raise JudgeError(f"cannot read {file}: {error.strerror}") from error
     entries = []
     for number, line in enumerate(lines, 1):
         try:
+            jsonio.read(line)  # pydantic would take NaN, which no answer of a service can hold
             entries.append(adapter(form).validate_json(line, strict=True))
+        except jsonio.JsonError as error:
+            if error.reason not in _TORN:
+                raise JudgeError(f"{file} is damaged in line {number:,}: {error}") from error
         except ValidationError as error:
             if error.errors()[0]["type"] != "json_invalid":
                 where = f"{file} is damaged in line {number:,}"
                 raise JudgeError(f"{where}: {first_of(error)}; remove the line") from error
     return tuple(entries)
+
+
+def _bytes_of(file: Path) -> bytes:
+    if not is_there(file):
+        return b""
+    with open_regular(file) as opened:
+        return opened.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +214,7 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
             which = f"the reading of study {reading.study_id!r} by {reading.reader!r}"
             raise JudgeError(f"{path}: {which}: {fault}; remove the line with id {reading.id}")
     inputs = [InputFile(**{"n_records": 0, **file}) for file in run.manifest["inputs"]]
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256(_bytes_of(path)).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
     exported, sample = [], kept_sample(run)
     for name in sorted({name for name, _ in last}):

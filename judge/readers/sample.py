@@ -14,8 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from judge.files import is_there, open_regular
+from judge.manifest import adapter, first_of
 from judge.running.folder import Run, replace_file, staging_folder
-from judge.running.records import SampleRead, Stratum, adapter, first_of
+from judge.running.records import SampleRead, Stratum
 from judge.signature import random_rank
 from judge.stats.summary import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -71,10 +73,11 @@ def kept_sample(run: Run) -> Sample | None:
     from pydantic import ValidationError
 
     path = run.path / SAMPLE
-    if not path.exists():
+    if not is_there(path):
         return None
     try:
-        sample: Sample = adapter(Sample).validate_json(path.read_bytes(), strict=True)
+        with open_regular(path) as file:
+            sample: Sample = adapter(Sample).validate_json(file.read(), strict=True)
     except (OSError, ValidationError) as error:
         why = first_of(error) if isinstance(error, ValidationError) else error.strerror
         raise JudgeError(f"{path} cannot be read ({why}): remove it, draw again") from error

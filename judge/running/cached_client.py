@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tenacity import (
@@ -15,6 +16,7 @@ from tenacity import (
 )
 
 from judge.backends.base import (
+    AskError,
     OverloadError,
     StudyError,
     TransientError,
@@ -22,8 +24,8 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.running.cost import Prices, SpendingLimit
-from judge.running.engine import Question, StoppedError
+from judge.running.cost import Prices
+from judge.running.engine import Question, StoppedError, StopSignal
 from judge.running.records import CachedAnswer
 from judge.types import Completion, CompletionRequest, JudgeError
 
@@ -36,8 +38,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
 _OVERLOAD = 0.25
 # What is no completion is asked for so often.
 _UNREADABLE_REQUESTS = 2
-# How long to leave a question to another process that is asking it, in seconds: one that
-# was suspended must not hold this one up for ever.
+# How long to leave a question to another process that is asking it, in seconds, or as long as a
+# server may be gone: the other may be waiting for it. One that was suspended must not hold this
+# one up for ever; one that has ended holds up nobody.
 _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
@@ -105,6 +108,67 @@ class Limiter:
         return self.is_lost
 
 
+class _Flight:
+    """A question that is being asked, and how many studies wait for its answer.
+
+    Who stops waiting, because it was cancelled or met an error, does not take the answer from the
+    others. Where nobody waits any more the question is not sent, or not again; a request that has
+    been sent is waited for and its answer kept, since it is paid for.
+    """
+
+    def __init__(self) -> None:
+        self.stop = StopSignal()
+        self.task: asyncio.Task[Completion] | None = None
+        self._n_waiting = 0
+
+    async def answer(self) -> Completion:
+        """Wait for the answer; raises what asking raised."""
+        assert self.task is not None
+        self._n_waiting += 1
+        try:
+            return await asyncio.shield(self.task)
+        finally:
+            self._n_waiting -= 1
+            if self._n_waiting == 0:
+                self.stop.set("nobody waits for the answer")
+
+
+class _Payment:
+    """What one request may cost: set aside before it is sent, and settled when its cost is known.
+
+    It is written down on disk too where later commands have to know of it.
+    """
+
+    def __init__(self, session: JudgeSession) -> None:
+        self.budget = session.budget
+        self.is_reserved = False
+        self._spending = session.spending
+        self._most: float | None = None
+        self._number: int | None = None
+
+    def reserve(self, most: float | None, key: str) -> str:
+        """Set the most that an answer can cost aside; returns why that cannot be, or ""."""
+        assert self.budget is not None
+        why = self.budget.reserve(most)
+        if why:
+            return why
+        self.is_reserved, self._most = True, most
+        if self._spending is not None and most is not None:
+            self._number = self._spending.send(key, most)
+        return ""
+
+    def settle(self, spent: float | None, *, is_kept: bool) -> None:
+        """Replace what was set aside by the cost, if that is known (0 for nothing)."""
+        assert self.budget is not None
+        self.budget.settle(self._most, spent)
+        if self._spending is None or self._number is None:
+            return
+        if is_kept:
+            self._spending.settle(self._number, 0.0)  # the answer in the cache says what it cost
+        elif spent is not None:
+            self._spending.settle(self._number, spent)
+
+
 class CachedClient:
     """Answers questions from the cache, or by asking the judge and writing the answer down."""
 
@@ -116,54 +180,68 @@ class CachedClient:
         self._stop = session.stop
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
-        self._flying: dict[str, asyncio.Future[Completion]] = {}
+        self._flights: dict[str, _Flight] = {}
         self._paying = 0
 
     async def answer(self, question: Question) -> CachedAnswer:
         """Return the answer to a question, on disk by then; raises an `AskError` without one."""
         name = question.key
-        if (flight := self._flying.get(name)) is not None:
-            completion: Completion | None = await asyncio.shield(flight)
-        else:
-            completion = self._cache.find(name)
-        if completion is not None:
-            self._progress.from_cache += 1
+        while True:
+            flight = self._flights.get(name)
+            is_shared = flight is not None
+            if flight is None:
+                completion = self._cache.find(name)
+                if completion is not None:
+                    self._progress.from_cache += 1
+                    return CachedAnswer(completion, name)
+                if name in self._session.unanswerable:
+                    raise self._session.unanswerable[name]
+                flight = self._start(question)
+            try:
+                completion = await flight.answer()
+            except StoppedError:
+                # Either the run was stopped, or only those who had asked first no longer wait.
+                self._stop.check()
+                continue
+            if is_shared:
+                self._progress.from_cache += 1
             return CachedAnswer(completion, name)
-        if name in self._session.unanswerable:
-            raise self._session.unanswerable[name]
-        flight = self._flying[name] = asyncio.get_running_loop().create_future()
-        try:
-            completion = await self._claimed(question)
-        except BaseException as error:
-            flight.set_exception(
-                StoppedError() if isinstance(error, asyncio.CancelledError) else error
-            )
-            flight.exception()  # marked as seen: there may be no one waiting for it
-            raise
-        else:
-            flight.set_result(completion)
-            return CachedAnswer(completion, name)
-        finally:
-            del self._flying[name]
 
-    async def _claimed(self, question: Question) -> Completion:
-        name, patience = question.key, _CLAIM_PATIENCE
+    def _start(self, question: Question) -> _Flight:
+        flight = self._flights[question.key] = _Flight()
+        flight.task = asyncio.create_task(self._claimed(question, flight.stop))
+
+        def end(task: asyncio.Task[Completion]) -> None:
+            del self._flights[question.key]
+            if not task.cancelled():
+                task.exception()  # marked as seen: there may be nobody left who waits for it
+
+        flight.task.add_done_callback(end)
+        return flight
+
+    async def landed(self) -> None:
+        """Return when no request is under way any more: each is paid for, and its answer kept."""
+        while tasks := [flight.task for flight in self._flights.values() if flight.task]:
+            await asyncio.wait(tasks)
+
+    async def _claimed(self, question: Question, stop: StopSignal) -> Completion:
+        name = question.key
+        patience = max(_CLAIM_PATIENCE, self._session.policy.max_outage)
         while not (is_claimed := self._cache.claim(name)) and patience > 0:
-            await self._sleep(_CLAIM_PAUSE)
+            await self._sleep(_CLAIM_PAUSE, stop)
             patience -= _CLAIM_PAUSE
         try:
-            # Another process may have put it there since this one looked.
-            if (completion := self._cache.find(name)) is not None:
+            # Another process or thread may have put it there since this one looked.
+            completion = self._cache.find(name)
+            if completion is not None:
                 self._progress.from_cache += 1
                 return completion
-            completion = await self._ask(question)
-            self._cache.keep(name, question.record, completion, self._session.kind)
-            return completion
+            return await self._ask(question, stop)
         finally:
             if is_claimed:
                 self._cache.release(name)
 
-    async def _ask(self, question: Question) -> Completion:
+    async def _ask(self, question: Question, stop: StopSignal) -> Completion:
         charged = 0.0
         jitter = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
         # Of all that wait for a server that is gone a few try it each second.
@@ -183,10 +261,10 @@ class CachedClient:
             retry=retry_if_exception_type(TransientError),
             stop=is_over,
             wait=wait,
-            sleep=self._sleep,
+            sleep=partial(self._sleep, stop=stop),
             reraise=True,
         )
-        return await retrying(self._send, question.request)
+        return await retrying(self._send, question, stop)
 
     def _weight(self, key: str, error: TransientError) -> float:
         """Return how many of its requests an error costs the question; note what it tells."""
@@ -198,52 +276,71 @@ class CachedClient:
             return self._session.policy.max_requests / _UNREADABLE_REQUESTS
         return _OVERLOAD if isinstance(error, OverloadError) else 1
 
-    async def _send(self, request: CompletionRequest) -> Completion:
-        with self._stop.ends_waiting():
+    async def _send(self, question: Question, stop: StopSignal) -> Completion:
+        request = question.request
+        with self._stop.ends_waiting(), stop.ends_waiting():
             await self._judge.ready()
             await self._limiter.acquire()
-        budget, most = self._session.budget, None
-        is_paying = False
-        spent: float | None = None  # whether an answer that is cut off is paid for is unknown
+        payment = _Payment(self._session)
+        spent: float | None = None  # what a request costs that is cut off is unknown
+        is_kept = False
         try:
             self._stop.check()
-            if budget is not None:
-                most = self._prices.at_most(request)
-                await self._reserve(budget, most)
-                self._paying += 1
-                is_paying = True
+            stop.check()
+            if payment.budget is not None:
+                await self._reserve(payment, question, stop)
             completion = await self._judge.complete(request)
         except TransientError as error:
-            spent = 0.0
+            spent = self._price_of(error, request)
             self._progress.retried(error)
             if isinstance(error, OverloadError) and error.retry_after is not None:
                 self._limiter.hold(error.retry_after)
             raise
-        except (StudyError, JudgeError):
-            spent = 0.0
+        except StudyError as error:
+            spent = self._price_of(error, request)
+            self._limiter.reached()
+            raise
+        except JudgeError:
+            spent = 0.0  # the server refuses all requests, or cannot be reached
             self._limiter.reached()
             raise
         else:
             self._limiter.reached()
+            # Kept before it is priced: whatever is odd about its usage, it is paid for.
+            self._cache.keep(question.key, question.record, completion, self._session.kind)
+            is_kept = True
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)
             return completion
         finally:
             self._limiter.release()
-            if is_paying and budget is not None:
+            if payment.is_reserved:
                 self._paying -= 1
-                budget.settle(most, spent)
+                payment.settle(spent, is_kept=is_kept)
 
-    async def _reserve(self, budget: SpendingLimit, most: float | None) -> None:
+    def _price_of(self, error: AskError, request: CompletionRequest) -> float | None:
+        """Return what a request without an answer has cost; None where nobody knows."""
+        if error.usage is not None:
+            spent = self._prices.dollars(error.usage)
+            self._progress.paid_for_nothing(error.usage, spent)
+            return spent
+        if error.is_free:
+            return 0.0
+        self._progress.unknown_cost(self._prices.at_most(request))
+        return None
+
+    async def _reserve(self, payment: _Payment, question: Question, stop: StopSignal) -> None:
         """Set aside what a request can cost; stops the run where there is no money for it."""
-        while why := budget.reserve(most):
+        most = self._prices.at_most(question.request)
+        while why := payment.reserve(most, question.key):
             # Answers under way may cost less than their most, which gives the budget room again.
             if not self._paying:
                 self._stop.set(why)
-            await self._sleep(_BUDGET_PAUSE)
+            await self._sleep(_BUDGET_PAUSE, stop)
+        self._paying += 1
 
-    async def _sleep(self, seconds: float) -> None:
-        with self._stop.ends_waiting():
+    async def _sleep(self, seconds: float, stop: StopSignal) -> None:
+        with self._stop.ends_waiting(), stop.ends_waiting():
             await asyncio.sleep(seconds)
 
 

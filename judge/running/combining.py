@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from judge.backends.base import Recognised
 from judge.jsonio import from_line
+from judge.manifest import ANNOTATIONS, MANIFEST
 from judge.running.engine import COMPOSED
-from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
+from judge.running.folder import MADE_BY, Run, claim, damaged
 from judge.running.panel import Aggregation, Rule, aggregate, apart
 from judge.running.records import StudyResult, read, result_of
 from judge.running.session import now, with_current_version, write_run
-from judge.signature import Signature
+from judge.signature import Signature, StudiesDigest
 from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
 
@@ -82,9 +83,12 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     if "recognised" in first.manifest:
         made_by["recognised"] = _sum_recognised([run.manifest["recognised"] for run in runs])
     spent = [run.manifest["spent"] for run in runs]
-    sums = {name: sum(part[name] or 0 for part in spent) for name in spent[0] if name != "retries"}
-    if any(part["dollars"] is None for part in spent):
-        sums["dollars"] = None
+    names = [name for name in spent[0] if name != "retries"]
+    # A part of an earlier version does not have every count.
+    sums = {name: sum(part.get(name) or 0 for part in spent) for name in names}
+    for name in ("dollars", "unknown_dollars"):
+        if any(part.get(name, 0) is None for part in spent):
+            sums[name] = None
     changed = ("shard", "rescored", "reply_modes", *made_by)
     manifest = {
         **{name: value for name, value in first.manifest.items() if name not in changed},
@@ -95,7 +99,7 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
         "started": min(str(run.manifest.get("started")) for run in runs),
         "finished": max(str(run.manifest.get("finished")) for run in runs),
     }
-    ends = heapq.merge(*map(_placed, runs), key=lambda end: end.row)
+    ends = _whole(runs, Signature.parse(line)["studies"])
     write_run(out, first.rubric, ends, made_by, manifest, first.summary()["by"])
     return Run(out)
 
@@ -108,10 +112,40 @@ def _sum_recognised(parts: Sequence[Recognised]) -> dict[str, dict[str, int]]:
     return totals
 
 
+def _whole(runs: Sequence[Run], digest: str) -> Iterator[StudyResult]:
+    """Yield the studies of all shards at their places; raises unless they are those of `digest`.
+
+    A line of another run of the same ids has other reports, so it is found here.
+    """
+    studies = StudiesDigest()
+    for row, end in enumerate(heapq.merge(*map(_placed, runs), key=lambda end: end.row)):
+        if end.row != row:
+            how_many = "two studies" if end.row < row else "no study"
+            raise JudgeError(
+                f"the shards have {how_many} in place {min(end.row, row) + 1:,} of the whole: "
+                f"judge the shards of {runs[0].path} again"
+            )
+        studies.add(end.study)
+        yield end
+    if str(studies) != digest:
+        raise JudgeError(
+            f"the studies in {', '.join(str(run.path) for run in runs)} are not those that were "
+            "judged: a line of another run stands in one of them; judge that shard again (answers "
+            "in the cache are not paid for twice)"
+        )
+
+
 def _placed(run: Run) -> Iterator[StudyResult]:
-    places = map(int, run.manifest["shard"]["places"].split())
-    for record in run.records():  # raises where there are more or fewer of them
-        yield result_of(next(places, 0), record)
+    assert run.typed.shard is not None
+    places = [int(place) for place in run.typed.shard.places.split()]
+    n = 0
+    for n, record in enumerate(run.records(), 1):
+        if n > len(places):
+            break
+        yield result_of(places[n - 1], record)
+    if n != len(places):
+        why = f"'shard.places' has {len(places):,} places for {n:,} studies or more"
+        raise damaged(run.path / MANIFEST, why)
 
 
 def _whole_signature(runs: Sequence[Run]) -> str:
@@ -120,12 +154,15 @@ def _whole_signature(runs: Sequence[Run]) -> str:
         raise JudgeError("name the runs of the shards that are to be merged")
     wholes, indices, count = [], Counter[int](), 0
     for run in runs:
-        if (part := run.manifest.get("shard")) is None:
+        part = run.typed.shard
+        if part is None:
             raise JudgeError(f"{run.path} was judged without --shard I/N: it is no shard")
-        count = part["count"]
-        indices[part["index"]] += 1
+        if run.typed.spent is None:
+            raise damaged(run.path / MANIFEST, "it lacks 'spent'")
+        count = part.count
+        indices[part.index] += 1
         today = str(with_current_version(run.signature, run.rubric))
-        shard = Shard(part["index"], count)
+        shard = Shard(part.index, count)
         wholes.append((run.signature.replace(f"|shard:{shard}|", "|"), count))
         if wholes[-1] != wholes[0] or run.signature != today:
             raise JudgeError(
@@ -265,6 +302,8 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
                     yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
         except (ValueError, UnreadableError) as error:
             yield Unreadable(f"{path}, line {number}", str(error))
+        except (LookupError, TypeError) as error:
+            yield Unreadable(f"{path}, line {number}", f"not the answers of a study ({error})")
     if without:
         why = "no cache keeps its judge's answers"
         yield Unreadable(str(run.path), f"{without:,} answers have no key of a cache: {why}")
@@ -286,7 +325,7 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
 
     def ends() -> Iterator[StudyResult]:
         nonlocal n_changed
-        for row, record in enumerate(run.records(of_any_version=True)):
+        for row, record in enumerate(run.records_to_rescore()):
             before = result_of(row, record)
             outcome, measures = before.outcome, None
             if before.completion:

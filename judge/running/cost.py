@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from judge.text import counted, left_out
 from judge.types import CompletionRequest, Study, Usage
 
 if TYPE_CHECKING:
+    from judge.cache.store import CompletionCache
     from judge.running.session import JudgeSession
 
 # English reports run to a little over four characters a token.
@@ -25,11 +27,20 @@ _TOKENS_A_TURN = 16
 class SpendingLimit:
     """US dollars that may be spent, by a run, several runs or batches together.
 
-    A request's highest cost is reserved before it is sent, then replaced by the real cost.
+    A request's highest cost is reserved before it is sent, then replaced by the real cost. Where
+    that is unknown, since no answer came, the reservation stays.
+
+    Attributes:
+        limit: The most that may be spent, None without a limit.
+        earlier: What was spent on the same questions by earlier commands, which counts too.
+        counts_earlier: Whether it has to be told of that. A budget that is kept on disk has it.
     """
+
+    counts_earlier = True
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
+        self.earlier = 0.0
         self._spent = 0.0
 
     @property
@@ -48,6 +59,11 @@ class SpendingLimit:
         if most is not None and spent is not None:
             self._add(spent - most, None)
 
+    def count_earlier(self, dollars: float) -> None:
+        """Count what earlier commands have spent on the same questions."""
+        self.earlier += dollars
+        self._add(dollars, None)
+
     def _add(self, dollars: float, limit: float | None) -> bool:
         if limit is not None and self._spent + dollars > limit:
             return False
@@ -58,7 +74,11 @@ class SpendingLimit:
         return "--max-cost is set and the price of an answer is unknown"
 
     def _refusal(self) -> str:
-        return f"the next request could pass --max-cost ({self.limit:g} dollars)"
+        earlier = f", ${self.earlier:,.4g} of it by earlier commands" if self.earlier else ""
+        return (
+            f"the next request could pass --max-cost ({self.limit:g} dollars): ${self.spent:,.4g} "
+            f"may be spent on these studies already{earlier}. A higher --max-cost goes on"
+        )
 
 
 @dataclass(slots=True)
@@ -92,6 +112,10 @@ class Prices:
             in_batches = price(processing="batch") if self.in_batches else None
         except LookupError:
             self.base_url = None  # there is no price to look for again
+            return None
+        except Exception:  # noqa: BLE001 - an answer is kept, whatever its usage is to the library
+            return None
+        if not math.isfinite(dollars):
             return None
         if in_batches is None:
             return dollars
@@ -205,6 +229,42 @@ def forecast(
             if (question := exchange.question) is not None:
                 expected.add(question.request, session.policy.reask + 1 - question.attempt)
     return expected
+
+
+def count_earlier(session: JudgeSession, cache: CompletionCache, studies: Iterable[Study]) -> None:
+    """Count what judging `studies` has cost so far towards the session's limit.
+
+    That is the price of their answers in the cache, and the most that requests may have cost whose
+    answers never came. An answer whose price is unknown counts as the longest one.
+    """
+    budget, spending = session.budget, session.spending
+    assert budget is not None
+    assert spending is not None
+    unknown = spending.by_key()
+    if not unknown and len(cache) == 0:
+        return
+    judge = session.judge
+    direct = Prices(judge.version, judge.billing_url)
+    batched = Prices(judge.version, judge.billing_url, in_batches=True)
+    counted_keys: set[str] = set()
+    earlier = 0.0
+
+    for study in studies:
+        for exchange in recall(session, cache, study):
+            if exchange.question is not None:
+                earlier += unknown.pop(exchange.question.key, 0.0)
+            for answered in exchange.answers:
+                key = str(answered.key)
+                if key in counted_keys:
+                    continue
+                counted_keys.add(key)
+                earlier += unknown.pop(key, 0.0)
+                prices = batched if cache.is_batched(key) else direct
+                dollars = prices.dollars(answered.completion.usage)
+                if dollars is None:
+                    dollars = prices.at_most(exchange.first.request)
+                earlier += dollars or 0.0
+    budget.count_earlier(earlier)
 
 
 # The studies that would be judged

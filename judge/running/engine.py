@@ -13,13 +13,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property, partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.base import AskError, StudyError
 from judge.rubrics.questions import Step, Steps, check_end, combine_answers
 from judge.running.records import CachedAnswer, StudyResult, read
 from judge.studies import StudySet
-from judge.text import harmless
+from judge.text import counted, harmless
 from judge.types import (
     Annotated,
     Annotation,
@@ -41,15 +42,20 @@ if TYPE_CHECKING:
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
 COMPOSED = "composed"
 """The key of a completion that was put together from several answers in the cache."""
-# After SIGTERM the answers under way get so many seconds: who sends it soon kills.
-_GRACE = 5.0
+# After SIGTERM the answers under way get so many seconds: who sends it soon kills. Ctrl-C in a
+# notebook is to be over within a second.
+_GRACE, _SHORT_GRACE = 5.0, 0.6
 _TICK = 0.25
 _SHOWN = 300
 
 
 @dataclass(slots=True)
 class Progress:
-    """Running totals of a run; tokens and dollars are of requests sent, not of cached answers."""
+    """Running totals of a run; tokens and dollars are of requests sent, not of cached answers.
+
+    `unknown_requests` were sent and brought no answer, so that nobody knows whether they are paid
+    for (a timeout, a broken connection, a 5xx); they cost at the most `unknown_dollars`.
+    """
 
     total: int
     done: int = 0
@@ -63,6 +69,8 @@ class Progress:
     completion_tokens: int = 0
     cached_tokens: int = 0
     dollars: float | None = 0.0
+    unknown_requests: int = 0
+    unknown_dollars: float | None = 0.0
     trouble: str | None = None
 
     def ended(self, outcome: Outcome) -> None:
@@ -78,10 +86,12 @@ class Progress:
 
     def add_spent(self, other: Progress) -> None:
         """Count the answers that were bought for `other`; an unknown price makes all unknown."""
-        for name in ("asked", *(part.name for part in fields(Usage))):
+        for name in ("asked", "unknown_requests", *(part.name for part in fields(Usage))):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        if self.dollars is not None:
-            self.dollars = None if other.dollars is None else self.dollars + other.dollars
+        for name in ("dollars", "unknown_dollars"):
+            mine, others = getattr(self, name), getattr(other, name)
+            is_known = mine is not None and others is not None
+            setattr(self, name, mine + others if is_known else None)
 
     def paid(self, completion: Completion, dollars: float | None) -> None:
         """Count one answer that was sent for."""
@@ -89,10 +99,24 @@ class Progress:
         used = asdict(completion.usage or Usage(0, 0))
         self.add_spent(Progress(0, asked=1, dollars=dollars, **used))
 
+    def paid_for_nothing(self, usage: Usage, dollars: float | None) -> None:
+        """Count a request without an answer whose tokens the provider counts nevertheless."""
+        self.add_spent(Progress(0, dollars=dollars, **asdict(usage)))
+
+    def unknown_cost(self, most: float | None) -> None:
+        """Count a request without an answer that may have cost nothing, or `most` dollars."""
+        self.add_spent(Progress(0, unknown_requests=1, unknown_dollars=most))
+
     @property
     def cost(self) -> str:
         """The price so far, as text."""
-        return "unknown" if self.dollars is None else f"${self.dollars:,.2f}"
+        if self.dollars is None:
+            return "unknown"
+        known = f"${self.dollars:,.2f}"
+        if not self.unknown_requests or self.unknown_dollars is None:
+            return known
+        requests = counted(self.unknown_requests, "request", "requests")
+        return f"{known}, and up to ${self.unknown_dollars:,.2f} for {requests} without an answer"
 
     def line(self, seconds: float) -> str:
         """Return how far the run is after so many seconds, in a line."""
@@ -101,7 +125,7 @@ class Progress:
         if self.from_cache:
             parts.append(f"{self.from_cache:,} from cache")
         parts += [f"{self.unparsed:,} unparsed", f"{self.failed:,} failed", f"{rate:,.1f}/s"]
-        if self.asked:
+        if self.asked or self.unknown_requests:
             tokens = self.prompt_tokens + self.completion_tokens
             parts += [f"{tokens:,} tokens", f"cost {self.cost}"]
         if self.trouble:
@@ -280,6 +304,9 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
 
 
 def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]) -> StudyResult:
+    if not exchanges:
+        nothing = Failed("nothing to ask", f"{session.rubric.name} asks nothing about this study")
+        return StudyResult(row, study, nothing, None, None)
     answers = [answered for exchange in exchanges for answered in exchange.answers]
     attempt = max(
         len(exchange.answers) - (not isinstance(exchange.outcome, Failed)) for exchange in exchanges
@@ -366,10 +393,14 @@ class EarlyAnswers:
 
 
 async def judge_all(
-    session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None]
+    session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None], stop: StopSignal
 ) -> None:
-    """Judge every study and give each end to `sink` as soon as it is known, in any order."""
-    stop, progress = session.stop, session.progress
+    """Judge every study and give each end to `sink` as soon as it is known, in any order.
+
+    `stop` ends this call; the session's own ends all calls that share it. An error ends this call
+    alone: what it has sent is still answered and kept (`JudgeSession.landed` waits for that).
+    """
+    progress, shared = session.progress, session.stop
     numbered = enumerate(studies)
     first = EarlyAnswers(session.policy.give_up_after)
     at_once = max(1, min(session.concurrency, len(studies)))
@@ -383,15 +414,18 @@ async def judge_all(
                 if why := first.add(study, end.outcome, end.completion):
                     stop.set(why)
                 await asyncio.sleep(0)  # a signal or a progress bar gets its turn
-                if stop.why is not None:
+                if stop.why is not None or shared.why is not None:
                     return
         except StoppedError:
             return
-        except BaseException:
-            stop.set("an error")
-            raise
 
-    await _all(work() for _ in range(at_once))
+    workers = [asyncio.create_task(work()) for _ in range(at_once)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 def judge_set(
@@ -410,10 +444,16 @@ def judge_set(
             await asyncio.sleep(_TICK)
 
     async def work() -> None:
-        with _interruptible(stop, listener):
+        with _interruptible(session, listener):
             ticking = asyncio.create_task(tick())
             try:
-                await judge_all(session, studies, sink)
+                session.count_earlier(studies)
+                await judge_all(session, studies, sink, stop)
+            except asyncio.CancelledError:
+                raise  # at once: nothing is waited for
+            except BaseException:
+                await session.landed()
+                raise
             finally:
                 if session.cache is not None:
                     progress.damaged = session.cache.n_damaged
@@ -428,34 +468,79 @@ def judge_set(
     return progress
 
 
-@contextmanager
-def _interruptible(stop: StopSignal, listener: ProgressListener) -> Iterator[None]:
-    """Let Ctrl-C stop the run in order, and a second one at once; only in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop, main = asyncio.get_running_loop(), asyncio.current_task()
-    assert main is not None
+class Interruption:
+    """How a run that is under way is ended from outside: by a signal, or by another thread."""
 
-    def interrupted() -> None:
-        if stop.why is not None:
-            main.cancel()
+    def __init__(self, stop: StopSignal, listener: ProgressListener) -> None:
+        self._stop, self._listener = stop, listener
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        self._run = task
+
+    def from_thread(self) -> None:
+        """Stop asking, and end within a second: what is answered by then is kept."""
+        self._soon(partial(self.end, INTERRUPTED, _SHORT_GRACE))
+
+    def by_signal(self, number: int, _frame: object) -> None:
+        """Stop asking, as a handler of signals; a second Ctrl-C ends at once."""
+        self._soon(self._by_ctrl_c if number == signal.SIGINT else self._by_system)
+
+    def _soon(self, work: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the run has ended, and its loop is closed
+            self._loop.call_soon_threadsafe(work)
+
+    def _by_ctrl_c(self) -> None:
+        if self._stop.why is not None:
+            self._run.cancel()
             return
-        stop.set(INTERRUPTED)
-        listener.say("Stopping: collecting the answers under way. Ctrl-C again stops at once.")
+        self._stop.set(INTERRUPTED)
+        self._listener.say(
+            "Stopping: collecting the answers under way. Ctrl-C again stops at once."
+        )
 
-    def terminated() -> None:
-        stop.set(TERMINATED)
-        loop.call_later(_GRACE, main.cancel)
+    def _by_system(self) -> None:
+        self.end(TERMINATED, _GRACE)
 
-    loop.add_signal_handler(signal.SIGINT, interrupted)
-    ends = signal.getsignal(signal.SIGTERM)
-    if callable(ends):  # a program that lets SIGTERM end it at once goes on to do so
-        loop.add_signal_handler(signal.SIGTERM, terminated)
+    def end(self, why: str, grace: float) -> None:
+        """Stop asking, and give the answers under way so many seconds."""
+        self._stop.set(why)
+        self._loop.call_later(grace, self._run.cancel)
+
+
+@contextmanager
+def _interruptible(session: JudgeSession, listener: ProgressListener) -> Iterator[None]:
+    """Let signals stop the run in order, if this is the main thread, and other threads too.
+
+    The handlers that were there before are there again afterwards.
+    """
+    interruption = Interruption(session.stop, listener)
+    with session.interruptible(interruption):
+        if threading.current_thread() is threading.main_thread():
+            with handling(interruption.by_signal):
+                yield
+        else:
+            yield
+
+
+@contextmanager
+def handling(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Have the signals that end a run call `handler`; the handlers before it come back.
+
+    SIGTERM and SIGHUP are left alone in a program that lets them end it at once, or that ignores
+    them, as below `nohup`.
+    """
+    before: dict[int, Any] = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        known = signal.getsignal(number)
+        # None is a handler that is no Python function: it could not be put back.
+        if callable(known) or (number == signal.SIGINT and known is not None):
+            before[number] = known
     try:
+        for number in before:
+            # Not by the loop: that would take the place of the program's own wake-up descriptor.
+            signal.signal(number, handler)
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        if callable(ends):
-            loop.remove_signal_handler(signal.SIGTERM)
-            signal.signal(signal.SIGTERM, ends)
+        for number, known in before.items():
+            signal.signal(number, known)

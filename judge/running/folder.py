@@ -27,15 +27,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from judge import jsonio, rubrics
+from judge import jsonio, rubrics, sentences
 from judge.display import Displayed
+from judge.files import descriptor_of, is_regular, open_regular
+from judge.manifest import (
+    ANNOTATIONS,
+    MANIFEST,
+    SUMMARY,
+    ItemRecord,
+    RunFileError,
+    StudyRecord,
+    read_line,
+    read_manifest,
+    read_summary,
+)
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
-from judge.running.records import FORMAT, Reading, StudyResult, outcome_of, study_of, to_record
-from judge.signature import Signature
+from judge.running.records import Reading, StudyResult, outcome_of, study_of, to_record
+from judge.signature import Signature, StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws
-from judge.stats.summary import DEFAULT_BY, FIXED, TableBuilder, summarise
-from judge.types import JudgeError, Outcome, Study
+from judge.stats.summary import DEFAULT_BY, FIXED, OUTCOMES, TableBuilder, summarise
+from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +55,8 @@ if TYPE_CHECKING:
 
     from judge.running.panel import Aggregation
 
-MANIFEST = "manifest.json"
-ANNOTATIONS = "annotations.jsonl"
 TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
-SUMMARY = "summary.json"
 SERVER_LOG = "server.log"
 MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
@@ -62,6 +71,7 @@ _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"
 """The folder in a run's own where it is written; only the process that holds its lock may."""
 ANOTHER = "name another folder with --out"
+_AGAIN = "judge rescore writes it anew"
 Stamp = tuple[int, int, int]
 """What changes when something is appended to a file, or it is another file."""
 
@@ -69,23 +79,33 @@ Stamp = tuple[int, int, int]
 @contextmanager
 def staging_folder(run: Path) -> Iterator[Path]:
     """Lock the folder `run` for writing, and give a new folder in it for the files."""
-    from filelock import FileLock, Timeout
-
     place = run / WRITING
     place.mkdir(mode=0o700, exist_ok=True)
-    lock = FileLock(place / "lock", blocking=False, mode=0o600)
+    if place.is_symlink():  # its target would be emptied
+        raise JudgeError(f"{place} is a link: remove it, or {ANOTHER}")
+    lock = descriptor_of(place / "lock", os.O_RDWR | os.O_CREAT)
     try:
-        lock.acquire()
-    except Timeout:
-        raise JudgeError(f"{run} is being written by another process: wait, or {ANOTHER}") from None
-    try:
-        for left in place.iterdir():
-            if left.is_dir():  # of a process that was killed
-                shutil.rmtree(left, ignore_errors=True)
-        yield Path(tempfile.mkdtemp(dir=place))
+        _take(lock, run)
+        try:
+            for left in place.iterdir():
+                if left.is_dir() and not left.is_symlink():  # of a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
+            yield Path(tempfile.mkdtemp(dir=place))
+        finally:
+            shutil.rmtree(place, ignore_errors=True)  # while the lock is held
     finally:
-        shutil.rmtree(place, ignore_errors=True)  # while the lock is held
-        lock.release()
+        os.close(lock)
+
+
+def _take(lock: int, run: Path) -> None:
+    """Lock an opened file; raises `JudgeError` where another process has locked it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_free = os.fstat(lock).st_nlink > 0  # else another process has removed it since
+    except BlockingIOError:
+        is_free = False
+    if not is_free:
+        raise JudgeError(f"{run} is being written by another process: wait, or {ANOTHER}")
 
 
 @contextmanager
@@ -106,7 +126,7 @@ def atomic_folder(out: Path) -> Iterator[Path]:
 
 def replace_file(file: Path, target: Path) -> None:
     """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
-    file.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600)
+    file.chmod(stat.S_IMODE(target.lstat().st_mode) if is_regular(target) else 0o600)
     file.replace(target)
 
 
@@ -119,13 +139,15 @@ def entries_of(out: Path) -> set[str]:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append `line` to a file, whole or not at all; on disk when this returns."""
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    """Append `line` to a plain file, whole or not at all; on disk when this returns."""
+    file = descriptor_of(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         size = os.fstat(file).st_size
         is_torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
-        data = b"\n" * is_torn + line + b"\n"
+        data = line + b"\n"
+        if is_torn:
+            data = b"\n" + data
         if os.write(file, data) != len(data):
             os.ftruncate(file, size)
             raise OSError(errno.ENOSPC, "no room left")
@@ -135,10 +157,10 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return a stamp that changes with the file, None without a file."""
+    """Return a stamp that changes with the file, None without one that can be looked at."""
     try:
-        status = path.stat()
-    except FileNotFoundError:
+        status = path.lstat()
+    except OSError:
         return None
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -156,15 +178,12 @@ class Run(Displayed):
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
-        if not os.path.isfile(path / MANIFEST):  # noqa: PTH113 - raises nothing
+        if not os.path.lexists(path / MANIFEST):
             raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}; name the run's folder")
-        manifest = _read(path / MANIFEST, "format", "signature", "rubric", "judge", "fields")
-        if (form := manifest["format"]) != FORMAT:
-            raise JudgeError(
-                f"{path} is a run of format {form!r}, and this version of judge reads format "
-                f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
-            )
-        self.manifest = {"inputs": [], "arguments": {}} | manifest
+        self.typed, manifest = read_manifest(path)
+        """The manifest as a `RunManifest`."""
+        self.manifest = {"inputs": [], "arguments": {}, "prompt": None, "versions": {}} | manifest
+        """The manifest as it stands in its file, with what older versions left out."""
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -177,18 +196,21 @@ class Run(Displayed):
     @cached_property
     def rubric(self) -> Rubric:
         """The rubric on the prompt's scale, as a reader or several judges used it."""
-        name, parts = self.manifest["rubric"], Signature.parse(self.signature)
+        name, parts = self.typed.rubric, Signature.parse(self.signature)
         try:
             rubric = rubrics.load(name)
-            if scale := self.manifest.get("scale"):
-                rubric = on_scale(rubric, (scale[0], scale[1]))
+            if self.typed.scale:
+                low, high = self.typed.scale
+                rubric = on_scale(rubric, (low, high))
             prompt = parts.get("prompt", "").partition("@")[0]
             rubric = for_prompt(rubric, prompt, parts.get("judge", ""))
             if self.combined is not None:
                 return self.combined.rubric(rubric)
-            if self.reading is None:
+            if self.typed.reading is None:
                 return rubric
-            return restrict(rubric, self.reading["lacks"], self.reading["own"])
+            return restrict(rubric, self.typed.reading.lacks, self.typed.reading.own)
+        except ValueError as error:  # a scale, or parts of a reading, that the rubric cannot have
+            raise RunFileError(self.path / MANIFEST, str(error)) from error
         except JudgeError as error:
             package = parts.get("package") if name not in rubrics.names() else None
             lacks = f"; install its package, {package}" if package else ""
@@ -203,21 +225,26 @@ class Run(Displayed):
     @property
     def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
-        if (combined := self.manifest.get("combined")) is None:
+        if (combined := self.typed.combined) is None:
             return None
         from judge.running.panel import Aggregation
 
-        names = tuple(part["name"] for part in combined["parts"])
-        return Aggregation(combined["of"], combined["rule"], names)
+        names = tuple(part.name for part in combined.parts)
+        return Aggregation(combined.of, combined.rule, names)
 
     @property
     def repeat(self) -> int:
         """Which of several runs it is that asked the same, from 0."""
-        return int(self.manifest.get("repeat", 0))
+        return self.typed.repeat
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
-        frame: pd.DataFrame = self.columns().to_pandas()
+        import pyarrow as pa
+
+        try:
+            frame: pd.DataFrame = self.columns().to_pandas()
+        except (pa.ArrowException, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise self._odd_table(f"pandas cannot take it: {error}") from error
         return frame
 
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
@@ -225,30 +252,58 @@ class Run(Displayed):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path, again = self.path / TABLE_PARQUET, "judge rescore writes it anew"
+        measures = [measure.name for measure in self.rubric.measures]
         needed = ["study_id", "outcome", "class_inferred", *(names or ())]
         if names is None:
-            needed = [*FIXED, *(measure.name for measure in self.rubric.measures)]
+            needed = [*FIXED, *measures]
+        path = self.path / TABLE_PARQUET
         try:
-            with pq.ParquetFile(path) as file:
+            with open_regular(path) as opened, pq.ParquetFile(opened) as file:
                 present = file.schema_arrow.names
                 wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in present]
                 table = file.read(columns=None if names is None else wanted)
-        except (pa.ArrowException, OSError) as error:
-            raise JudgeError(f"cannot read {path}: {error}; {again}") from error
+        except OSError as error:
+            why = error.strerror or error
+            raise JudgeError(f"cannot read {path}: {why}; {_AGAIN}") from error
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise JudgeError(f"cannot read {path}: {error}; {_AGAIN}") from error
         if lacking := [name for name in needed if name not in present]:
-            raise JudgeError(f"{path} lacks {', '.join(lacking)}; {again}")
+            raise JudgeError(f"{path} lacks {', '.join(lacking)}; {_AGAIN}")
+        if why := _table_fault(table, measures):
+            raise self._odd_table(why)
+        for name, counted in _counts(table).items():
+            if counted != (n := self._summary[name]):
+                raise self._odd_table(f"its {name} is {counted:,}, and {n:,} in {SUMMARY}")
         return table
+
+    def _odd_table(self, why: str) -> JudgeError:
+        return JudgeError(f"{self.path / TABLE_PARQUET} is damaged: {why}; {_AGAIN}")
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
-        return _read(self.path / SUMMARY, "n_studies", "statistics", "rates", "by")
+        return read_summary(self.path)
 
     def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
         """Return what was printed at the end of the run."""
         if not of_any_version:
             self._check_version()
+            if why := self._summary_fault():
+                raise RunFileError(self.path / SUMMARY, why)
         return self._summary
+
+    def _summary_fault(self) -> str | None:
+        """Return what the summary lacks, or has of another run; None where it is this run's."""
+        summary = self._summary
+        if _studies_of(summary["signature"]) != _studies_of(self.signature):
+            return f"its 'signature' is of other studies than that of {MANIFEST}"
+        for statistic in self.rubric.statistics:
+            for block in (summary, *summary["rates"]):
+                if statistic.name not in block["statistics"]:
+                    return f"'statistics' lacks {statistic.name}"
+        for measure in self.rubric.measures:
+            if measure.is_whole and measure.name not in summary["totals"]:
+                return f"'totals' lacks {measure.name}"
+        return None
 
     def regrouped(
         self, by: Sequence[str], patient_field: str | None = None, draws: Draws = USUAL_DRAWS
@@ -275,15 +330,50 @@ class Run(Displayed):
             yield study_of(record), outcome_of(record)
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield one record a study, in the order of the references; raises for a changed line."""
-        if not of_any_version:
-            self._check_version()
+        """Yield one record a study, in the order of the references.
+
+        Raises `JudgeError` for a line that was changed, that is no record, or that is not this
+        run's: its study and its numbers are compared with the table of studies, and at the end the
+        reports of all studies with the digest in the signature. `of_any_version` is for what asks
+        for reports alone: numbers and items may be those of another version of the rubric.
+        """
+        if of_any_version:
+            return self._records(_Rows(self.columns([]), ()), None)
+        self._check_version()
+        return self._records(self._table_rows, self._check)
+
+    def records_to_rescore(self) -> Iterator[dict[str, Any]]:
+        """Yield the records as `records` does, with their answers, which are to be read again.
+
+        Raises `JudgeError` where an annotation has no answer to read, unless it is a reader's. The
+        table of studies is left aside: it is written anew.
+        """
+        return self._records(None, _RecordCheck(self, is_read_again=True))
+
+    def _records(self, rows: _Rows | None, check: _RecordCheck | None) -> Iterator[dict[str, Any]]:
+        # What asks for reports of any version compares them itself.
+        is_whole = check is not None and self.has_digest
+        studies = StudiesDigest()
         n = 0
         for n, line in enumerate(self.lines(), 1):
-            yield self.parsed(n, line)
+            record = self._parsed(n, line, check, rows)
+            if is_whole:
+                studies.add(study_of(record))
+            yield record
         if n != (wanted := self._summary["n_studies"]):
             why = f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             raise damaged(self.path / ANNOTATIONS, why)
+        if is_whole and str(studies) != _studies_of(self.signature):
+            why = "its studies are not those that the run's signature is of"
+            raise damaged(self.path / ANNOTATIONS, why)
+
+    @property
+    def has_digest(self) -> bool:
+        """Whether the digest in the signature is of the studies in this folder, and no others.
+
+        A shard has the digest of the whole set. A combined run has fields more than its parts.
+        """
+        return self.typed.shard is None and self.typed.combined is None
 
     def record(self, study_id: str) -> dict[str, Any]:
         """Return one study's record; raises `JudgeError` as `records` does."""
@@ -294,16 +384,34 @@ class Run(Displayed):
 
     def parsed(self, n: int, line: bytes) -> dict[str, Any]:
         """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
-        try:
-            return jsonio.from_line(line, n)
-        except jsonio.JsonError as error:
-            raise damaged(self.path / ANNOTATIONS, str(error)) from error
+        return self._parsed(n, line, self._check, self._table_rows)
+
+    @cached_property
+    def _check(self) -> _RecordCheck:
+        return _RecordCheck(self)
+
+    @cached_property
+    def _table_rows(self) -> _Rows:
+        measures = [measure.name for measure in self.rubric.measures]
+        return _Rows(self.columns(measures), measures)
+
+    def _parsed(
+        self, n: int, line: bytes, check: _RecordCheck | None, rows: _Rows | None
+    ) -> dict[str, Any]:
+        path = self.path / ANNOTATIONS
+        record = read_line(path, line, n)
+        why = check.fault(record) if check else None
+        if why is None and rows is not None:
+            why = rows.fault(record, n - 1)
+        if why is not None:
+            raise damaged(path, f"line {n:,}: {why}")
+        return dict(record)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the annotations as they lie there; raises `JudgeError`."""
         path = self.path / ANNOTATIONS
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 yield from file
         except OSError as error:
             raise JudgeError(f"cannot read {path}: {error.strerror}") from error
@@ -316,24 +424,136 @@ class Run(Displayed):
             )
 
 
-def _read(path: Path, *needed: str) -> dict[str, Any]:
-    try:
-        read: dict[str, Any] = jsonio.read(path.read_bytes())
-    except OSError as error:
-        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    except jsonio.JsonError as error:
-        raise damaged(path, str(error)) from error
-    if lacking := [name for name in needed if not isinstance(read, dict) or read.get(name) is None]:
-        raise damaged(path, f"it lacks {', '.join(lacking)}")
-    return read
+def _studies_of(line: str) -> str:
+    return Signature.parse(line)["studies"]
 
 
 def damaged(path: Path, why: str) -> JudgeError:
     """Return the error for a file of a run that is not as it was written."""
-    return JudgeError(
-        f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
-        "(answers in the cache are not paid for twice)"
-    )
+    return RunFileError(path, why)
+
+
+class _Rows:
+    """The rows of the table of studies that records are compared with, in columns."""
+
+    def __init__(self, table: pa.Table, measures: Sequence[str]) -> None:
+        self.n = table.num_rows
+        self.ids = table["study_id"].to_pylist()
+        self.outcomes = table["outcome"].to_pylist()
+        self.measures = {name: table[name].to_pylist() for name in measures}
+
+    def fault(self, record: StudyRecord, row: int) -> str | None:
+        """Return in which way a record is not that of a row, None where it is."""
+        if row >= self.n:
+            return f"{TABLE_PARQUET} ends with study {self.n:,}"
+        known, study_id = self.ids[row], record["study_id"]
+        if study_id != known:
+            return f"it is of study {study_id!r:.80}, and {TABLE_PARQUET} has {known!r:.80} there"
+        if record["outcome"] != self.outcomes[row]:
+            known = self.outcomes[row]
+            return f"study {study_id!r:.80} is {record['outcome']}, and {known} in {TABLE_PARQUET}"
+        measures = record["measures"]
+        for name, column in self.measures.items() if measures is not None else ():
+            value = measures[name]
+            if value != column[row]:
+                there = f"{column[row]} in {TABLE_PARQUET}"
+                return f"{name} of study {study_id!r:.80} is {value}, and {there}"
+        return None
+
+
+class _RecordCheck:
+    """What the records of a run may hold, by its rubric.
+
+    Where the answers are read again (`is_read_again`), older numbers do not count, and neither do
+    items, unless they are a reader's, who gave no answer to read.
+    """
+
+    def __init__(self, run: Run, *, is_read_again: bool = False) -> None:
+        rubric = run.rubric
+        self._title = rubric.title
+        self._is_read_again = is_read_again
+        self._is_reading = run.reading is not None
+        self._measures = {measure.name for measure in rubric.measures}
+        self._graded_by = {kind.name: kind.graded_by for kind in rubric.kinds}
+        self._labels = {
+            kind.name: {
+                facet: {label.name for label in rubric.facet(facet).labels} for facet in kind.facets
+            }
+            for kind in rubric.kinds
+        }
+
+    def fault(self, record: StudyRecord) -> str | None:
+        """Return what the rubric does not know in a record, None where it knows all."""
+        annotation, measures = record["annotation"], record["measures"]
+        if annotation is None or measures is None:
+            return None
+        if self._is_read_again and not self._is_reading:
+            lacks_answer = record["answer"] is None
+            return "the study is annotated, and its 'answer' is missing" if lacks_answer else None
+        odd = measures.keys() ^ self._measures
+        if odd and not self._is_read_again:
+            return f"'measures' and those of {self._title} differ in {min(odd)!r:.80}"
+        n_lines = None
+        for item in annotation["items"]:
+            if why := self._item_fault(item):
+                return f"'annotation.items': {why}"
+            edit = item["edit"]
+            if edit and edit["line"] is not None:
+                n_lines = len(sentences.lines(record["candidate"])) if n_lines is None else n_lines
+                if edit["line"] >= n_lines + (edit["kind"] == "insert"):
+                    return f"'annotation.items': the candidate has no line {edit['line']}"
+        return None
+
+    def _item_fault(self, item: ItemRecord) -> str | None:
+        known = self._labels.get(item["kind"])
+        if known is None:
+            return f"{self._title} has no {item['kind']!r:.80}"
+        for facet, values in item["labels"].items():
+            if facet not in known:
+                return f"{self._title} has no {facet!r:.80} of {item['kind']}"
+            if not known[facet].issuperset(values):
+                return f"{self._title} has no {facet} {values!r:.80}"
+        graded_by = self._graded_by[item["kind"]]
+        if graded_by is not None and len(item["labels"].get(graded_by, ())) != 1:
+            return f"one {item['kind']} needs one {graded_by}"
+        return None
+
+
+def _counts(table: pa.Table) -> dict[str, int]:
+    """Return how many studies a table has, and of which outcome, by their names in a summary."""
+    outcomes = {row["values"]: row["counts"] for row in table["outcome"].value_counts().to_pylist()}
+    return {
+        "n_studies": table.num_rows,
+        "n_scored": outcomes.get(OUTCOMES[Annotated], 0),
+        "n_unparsed": outcomes.get(OUTCOMES[Unparsed], 0),
+        "n_failed": outcomes.get(OUTCOMES[Failed], 0),
+    }
+
+
+def _table_fault(table: pa.Table, measures: Sequence[str]) -> str | None:
+    """Return which column of a table of studies has another type, None where none has."""
+    import pyarrow as pa
+
+    def is_text(form: pa.DataType) -> bool:
+        return bool(pa.types.is_string(form) or pa.types.is_large_string(form))
+
+    def is_number(form: pa.DataType) -> bool:
+        return bool(pa.types.is_integer(form) or pa.types.is_floating(form))
+
+    for name, form in zip(table.column_names, table.schema.types, strict=True):
+        if name in ("study_id", "outcome") and not is_text(form):
+            return f"'{name}' is no column of texts"
+        if name == "class_inferred" and not pa.types.is_boolean(form):
+            return f"'{name}' is no column of true and false"
+        # Where no study has a number the column may have no type at all.
+        if name in measures and not (is_number(form) or pa.types.is_null(form)):
+            return f"'{name}' is no column of numbers"
+    ids = table["study_id"]
+    if ids.null_count or len(ids.unique()) != len(ids):
+        return "'study_id' has a gap, or a study twice"
+    if odd := {*table["outcome"].unique().to_pylist()} - {*OUTCOMES.values()}:
+        return f"'outcome' has {next(iter(odd))!r:.80}"
+    return None
 
 
 # Writing

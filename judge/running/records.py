@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from judge.manifest import adapter
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import check_end
 from judge.stats.summary import OUTCOMES
@@ -23,12 +23,6 @@ from judge.types import (
     Unparsed,
     UnparsedError,
 )
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
-
-FORMAT = 3
-"""The form of a run's files that this program writes."""
 
 
 class Stratum(TypedDict):
@@ -54,21 +48,6 @@ class Reading(TypedDict):
     lacks: dict[str, str]
     own: list[str]
     sample: NotRequired[SampleRead]
-
-
-@cache
-def adapter(form: type) -> TypeAdapter[Any]:
-    """Return what checks, reads and writes values of a type."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(form)
-
-
-def first_of(error: ValidationError) -> str:
-    """Return the first thing that is wrong with a value, in a few words."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"{where!r}: {first['msg']}" if where else str(first["msg"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,13 +18,21 @@ from typing import TYPE_CHECKING, Any, Self
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
 from judge.backends.base import StudyError
+from judge.manifest import FORMAT
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
-from judge.running.engine import Progress, ProgressListener, Question, StopSignal, judge_set
+from judge.running.engine import (
+    Interruption,
+    Progress,
+    ProgressListener,
+    Question,
+    StopSignal,
+    judge_set,
+)
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
-from judge.running.records import FORMAT, CachedAnswer, StudyResult
+from judge.running.records import CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
     from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
     from judge.running.panel import Rule
+    from judge.running.spending import UnansweredRequests
 
 _PACKAGE = "package"
 
@@ -96,11 +105,16 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
         self.asked_before = Progress(total=0)
+        self.spending: UnansweredRequests | None = None
+        self._interruption: Interruption | None = None
+        self._is_interrupted = False
         if budget is None and policy.max_cost is not None:
             from judge.running.cost import SpendingLimit
 
             budget = SpendingLimit(policy.max_cost)
         self.budget = budget
+        judge.must_limit_tokens = budget is not None
+        self._counts_earlier = budget is not None and budget.counts_earlier
         self._folder = folder
         self._opened = ExitStack()
         self.begin()
@@ -176,6 +190,39 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.progress, self.stop = Progress(total=n_studies), StopSignal()
         self._asker: CachedClient | None = None
 
+    @contextmanager
+    def interruptible(self, interruption: Interruption) -> Iterator[None]:
+        """Let `interrupt` end what is done in the block."""
+        self._interruption = interruption
+        try:
+            if self._is_interrupted:  # before it had begun
+                interruption.from_thread()
+            yield
+        finally:
+            self._interruption = None
+
+    def interrupt(self) -> None:
+        """End the run of this session within a second; called in another thread."""
+        self._is_interrupted = True
+        if self._interruption is not None:
+            self._interruption.from_thread()
+
+    async def landed(self) -> None:
+        """Return when all that was sent has been answered and kept, or has failed."""
+        if self._asker is not None:
+            await self._asker.landed()
+
+    def count_earlier(self, studies: StudySet) -> None:
+        """Count what these studies have cost in earlier commands towards `max_cost`, once."""
+        if self.cache is None or not self._counts_earlier:
+            return
+        from judge.running.cost import count_earlier
+        from judge.running.spending import UnansweredRequests
+
+        self._counts_earlier = False
+        self.spending = self._opened.enter_context(UnansweredRequests(self.cache.path))
+        count_earlier(self, self.cache, studies)
+
     async def answer(self, question: Question) -> CachedAnswer:
         """Return an answer from the cache or the judge; raises `AskError` without one."""
         if self.cache is None:
@@ -188,6 +235,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
+        self.spending = None
         vars(self).pop("cache", None)  # the next block opens it anew
 
 

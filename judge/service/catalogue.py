@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.comparing.alignment import known_model
+from judge.files import folders_with
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
@@ -211,7 +213,7 @@ class RunEntry:
     @property
     def is_finished(self) -> bool:
         """Whether the run can be read."""
-        return (self.path / MANIFEST).is_file()
+        return os.path.lexists(self.path / MANIFEST)
 
     @property
     def blind_id(self) -> str:
@@ -233,7 +235,7 @@ class Catalogue:
         folders = [runs.absolute() for runs in self._settings.runs]
         named = [path.absolute() for path in self._settings.named]
         jobs_by_run = {job.run: job for runs in folders for job in jobs.list_jobs(runs)}
-        below = [path.parent for runs in folders for path in runs.glob(f"[!.]*/{MANIFEST}")]
+        below = [path for runs in folders for path in folders_with(runs, MANIFEST)]
         entries: dict[str, RunEntry] = {}
         for path in dict.fromkeys((*named, *sorted(below), *jobs_by_run)):
             name = path.name
@@ -296,4 +298,5 @@ def _stamps(path: Path) -> Stamps:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(str(path.absolute()).encode()).hexdigest()
+    # A name may hold bytes that are no text.
+    return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()

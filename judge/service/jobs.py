@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import os
 import re
 import shutil
 import signal
@@ -22,13 +23,14 @@ from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from judge import rubrics
+from judge import jsonio, rubrics
 from judge.backends import LEXICON
-from judge.running.folder import MANIFEST
+from judge.files import descriptor_of, folders_with, is_regular, open_regular, write_regular
+from judge.manifest import MANIFEST, Moment
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import worker
 
@@ -37,7 +39,7 @@ UNFINISHED = (QUEUED, RUNNING)
 FILES, JOB = "files", "job.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _STATE, _PROGRESS, _LOG = "state.json", "progress.json", "log"
-_ROLES = ("id", "candidate", "reference")
+_ROLES = ("id", "candidate", "reference", "class", "patient", "prior")
 _MAX_RUNNING, _STOPPED_ITSELF = 2, 3
 # When the service ends, the command saves the answers under way for five seconds.
 _POLL_SECONDS, _SHUTDOWN_SECONDS = 0.5, 20.0
@@ -48,37 +50,99 @@ Short = Annotated[str, Field(max_length=200)]
 
 
 class RunOptions(BaseModel):
-    """The options of a run in the browser, as on the command line; "" is the default."""
+    """The options of a run, named as those of the command line; left out is their default.
+
+    Options that name a path, an address, a prompt or a key are not among them, nor `--body`, by
+    which a client could make an answer dearer than its budget counts it, nor those of the process
+    and its server: they are the owner's of the service.
+    """
+
+    model_config = ConfigDict(extra="forbid")
 
     rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
     judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
     model: Short = Field(default="", description="The model that wrote the candidates.")
-    id_field: Short = ""
+    section: Short = Field(default="", description="findings, impression or report.")
+    allow_missing: bool = Field(default=False, description="Skip studies without a partner.")
+    references: Short = Field(default="", description="best or mean, of several references.")
+    limit: int | None = Field(default=None, description="So many studies, drawn at random.")
+    by: list[Short] = Field(default=[], max_length=20, description="Fields to group by.")
+    id_field: Short = Field(default="", description="The field of the ids: --column id=NAME.")
     candidate_field: Short = ""
     reference_field: Short = ""
+    class_field: Short = ""
+    patient_field: Short = ""
+    prior_field: Short = ""
+    context_fields: list[Short] = Field(default=[], max_length=50)
+    no_context: bool = Field(default=False, description="Show the judge the two reports alone.")
+    modality: Short = Field(default="", description="xr, ct, mr, us or mg.")
+    max_tokens: int | None = Field(default=None, description="The longest answer in tokens.")
+    temperature: FiniteFloat | None = None
+    reply: Short = Field(default="", description="auto, text or structured.")
+    max_cost: FiniteFloat | None = Field(
+        default=None, description="Stop before this run costs more dollars; within the budget."
+    )
+    min_coverage: FiniteFloat | None = None
+    reask: int | None = None
+    give_up_after: int | None = None
+
+
+# The fields that are options of one value each, by the same name.
+_VALUES = (
+    "judge",
+    "model",
+    "section",
+    "references",
+    "limit",
+    "modality",
+    "max_tokens",
+    "temperature",
+    "reply",
+    "max_cost",
+    "min_coverage",
+    "reask",
+    "give_up_after",
+)
+_SWITCHES = ("allow_missing", "no_context")
 
 
 class RunRequest(RunOptions):
     """A client's request: `files` are the candidates' and the references', `created` ISO."""
 
-    model_config = ConfigDict(extra="forbid")
-
     files: list[Annotated[str, Field(pattern="^[^/]+$")]] = Field(min_length=1, max_length=2)
-    created: str
+    created: Moment
 
     def arguments(self, settings: ServiceSettings, out: Path) -> list[str]:
         """Return the arguments of the command `judge`."""
-        options = {
-            "judge": self.judge,
-            "base-url": settings.judges.get(self.judge),
-            "cache": settings.cache and settings.cache.absolute(),
-            "model": self.model,
-            "out": out.absolute(),
-        }
-        arguments = [f"--{name}={value}" for name, value in options.items() if value]
-        columns = ((role, getattr(self, f"{role}_field")) for role in _ROLES)
+        options: dict[str, object] = {name: getattr(self, name) for name in _VALUES}
+        options["base-url"] = settings.judges.get(self.judge)
+        options["cache"] = settings.cache and settings.cache.absolute()
+        options["out"] = out.absolute()
+        arguments = [
+            f"--{name.replace('_', '-')}={value}"
+            for name, value in options.items()
+            if value not in (None, "")
+        ]
+        switches = [name for name in _SWITCHES if getattr(self, name)]
+        arguments += [f"--{name.replace('_', '-')}" for name in switches]
+        columns = [(role, getattr(self, f"{role}_field")) for role in _ROLES]
         arguments += [f"--column={role}={name}" for role, name in columns if name]
+        arguments += [f"--column=context={name}" for name in self.context_fields]
+        arguments += [f"--by={fields}" for fields in self.by]
         return [self.rubric, *arguments, "--", *self.files]
+
+    def fault(self, settings: ServiceSettings) -> str | None:
+        """Return what the command line would refuse in these options, None where it takes them."""
+        import click
+
+        from judge.cli.judging import command_for
+
+        name, *arguments = self.arguments(settings, Path())
+        try:
+            command_for(rubrics.load(name)).make_context(name, arguments)
+        except click.ClickException as error:
+            return error.format_message()
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +164,28 @@ class Job:
 
     def state(self) -> tuple[str, str | None]:
         """Return the state and, of a run that was stopped or has failed, the reason."""
-        if (self.run / MANIFEST).is_file():
+        if is_regular(self.run / MANIFEST):
             return FINISHED, None
-        if not (self.path / _STATE).exists():
-            return (RUNNING if (self.path / _PROGRESS).exists() else QUEUED), None
+        if not os.path.lexists(self.path / _STATE):
+            return (RUNNING if os.path.lexists(self.path / _PROGRESS) else QUEUED), None
         try:
-            end = json.loads((self.path / _STATE).read_bytes())
-            return end["state"], end["detail"]
-        except (OSError, ValueError, TypeError, KeyError):
+            end = _End.model_validate_json(_bytes_of(self.path / _STATE))
+        except (OSError, ValueError):
             return FAILED, "its state cannot be read"
+        return end.state, end.detail
 
     def progress(self) -> dict[str, Any] | None:
         """Return the latest counts, None where there are none."""
         try:
-            return json.loads((self.path / _PROGRESS).read_bytes()) or None
+            progress = jsonio.read(_bytes_of(self.path / _PROGRESS))
         except (OSError, ValueError):
             return None
+        return progress if progress and isinstance(progress, dict) else None
 
     def end(self, state: str, detail: str) -> None:
         """Record that it was stopped or has failed."""
         aside = self.path / f"{_STATE}.new"
-        aside.write_text(json.dumps({"state": state, "detail": detail}), "utf-8")
+        write_regular(aside, json.dumps({"state": state, "detail": detail}).encode())
         aside.replace(self.path / _STATE)
 
     def reset(self) -> None:
@@ -129,12 +194,25 @@ class Job:
             (self.path / name).unlink(missing_ok=True)
 
 
+class _End(BaseModel):
+    """That a run was stopped or has failed, and why: `state.json`."""
+
+    state: Literal["stopped", "failed"]
+    detail: str
+
+
+def _bytes_of(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read()
+
+
 def list_jobs(runs: Path) -> list[Job]:
     """Return all jobs below a folder of runs, the oldest first."""
     jobs = []
-    for path in (runs / JOBS).glob(f"[!.]*/{JOB}"):
+    for path in folders_with(runs / JOBS, JOB):
         with suppress(OSError, ValueError):  # not ours, or of another version
-            jobs.append(Job(path.parent, RunRequest.model_validate_json(path.read_bytes())))
+            request = RunRequest.model_validate_json(_bytes_of(path / JOB))
+            jobs.append(Job(path, request))
     return sorted(jobs, key=lambda job: (job.request.created, job.id))
 
 
@@ -177,7 +255,7 @@ class Jobs:
 
     async def _do(self, job: Job) -> None:
         try:
-            with (job.path / JOB).open("rb") as lock:
+            with open_regular(job.path / JOB) as lock:
                 while True:
                     try:
                         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -194,12 +272,17 @@ class Jobs:
         if job.request.judge not in self._settings.allowed:
             job.end(FAILED, f"this service does not allow the judge {job.request.judge!r}")
             return
+        files = [job.path / FILES / name for name in job.request.files]
+        if (job.path / FILES).is_symlink() or not all(map(is_regular, files)):
+            job.end(FAILED, "one of its files is no plain file")
+            return
         self._stopped.discard(job.id)
-        (job.path / _PROGRESS).write_text("{}")
+        write_regular(job.path / _PROGRESS, b"{}")
         progress = str((job.path / _PROGRESS).absolute())
-        ledger = json.dumps(self._settings.ledger(job.request.judge))
+        ledger = json.dumps(self._settings.ledger(job.request.judge, job.request.max_cost))
         arguments = job.request.arguments(self._settings, job.run)
-        with (job.path / _LOG).open("wb") as log:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(descriptor_of(job.path / _LOG, flags), "wb") as log:
             options: dict[str, Any] = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
             options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
             async with worker("run", progress, ledger, *arguments, **options) as process:
@@ -208,11 +291,11 @@ class Jobs:
                     code = await process.wait()
                 finally:
                     del self._processes[job.id]
-        if (job.run / MANIFEST).is_file():
+        if is_regular(job.run / MANIFEST):
             shutil.rmtree(job.path / FILES, ignore_errors=True)  # the run has what is in them
             job.reset()
             return
-        reasons = _REASON.findall((job.path / _LOG).read_text("utf-8", "replace"))
+        reasons = _REASON.findall(_bytes_of(job.path / _LOG).decode("utf-8", "replace"))
         detail = reasons[-1] if reasons else f"its process ended with exit code {code}"
         was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
         job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))

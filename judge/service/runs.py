@@ -7,20 +7,23 @@ import os
 import re
 import shutil
 import uuid
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
-from fastapi import APIRouter, Form, UploadFile
+from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi import Query as InQuery
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge import rubrics
 from judge.backends import LEXICON
+from judge.files import open_regular
 from judge.readers.annotation_store import append_entry
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
@@ -36,13 +39,19 @@ from judge.service.catalogue import (
 )
 from judge.service.jobs import Short
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.settings import JOBS, Ledger
+from judge.service.settings import JOBS, Ledger, ServiceSettings
 from judge.study.view import study_view
 from judge.types import JudgeError
 
 _MAX_NAME = 200
+_REPEATABLE = ("by", "context_fields")
 Text = Annotated[str, Field(max_length=20_000)]
-_FILES = {"jsonl": ANNOTATIONS, "csv": TABLE_CSV, "parquet": TABLE_PARQUET}
+_PART = 2**18  # bytes that are read at a time
+_FILES = {
+    "jsonl": (ANNOTATIONS, "application/x-ndjson"),
+    "csv": (TABLE_CSV, "text/csv; charset=utf-8"),
+    "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
+}
 
 routes = APIRouter(tags=["runs"])
 
@@ -93,27 +102,36 @@ def list_runs(service: ServiceDep) -> Response:
 
 @routes.post("/v1/runs", status_code=201)
 async def start_run(
-    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: ServiceDep
+    form: Annotated[RunForm, Form(media_type="multipart/form-data")],
+    request: Request,
+    service: ServiceDep,
 ) -> Response:
     """Judge two uploaded files in the background.
 
-    Where the budget of the judge has no room for an answer, it stops and says so.
+    The fields are options of the command line; any other field is refused, and so is one of a
+    single value that is there twice. Where the budget of the judge has no room for an answer, the
+    run stops and says so.
     """
+    if request.query_params:
+        raise ProblemError(422, "the options of a run are fields of the form, not of the address")
+    given = Counter(name for name, _ in (await request.form()).multi_items())
+    if twice := [name for name, n in given.items() if n > 1 and name not in _REPEATABLE]:
+        raise ProblemError(422, f"{', '.join(twice)}: give each field once")
     if form.rubric not in rubrics.names():
         known = ", ".join(rubrics.names())
         raise ProblemError(422, f"unknown rubric {form.rubric!r}; there are: {known}")
     allowed = service.settings.allowed
     if form.judge not in allowed:
         raise ProblemError(403, f"the judges allowed here are {', '.join(allowed)}")
-    job = await asyncio.to_thread(_create, form, service.settings.runs[0])
+    job = await asyncio.to_thread(_create, form, service.settings)
     service.jobs.start(job)
     described = service.catalogue.describe(RunEntry(job.id, job.run, job))
     return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
-def _create(form: RunForm, runs: Path) -> jobs.Job:
+def _create(form: RunForm, settings: ServiceSettings) -> jobs.Job:
     """Save the uploads and the request; the job's name, which readers may see, names no judge."""
-    now, below = datetime.now(UTC), runs / JOBS
+    now, below = datetime.now(UTC), settings.runs[0] / JOBS
     try:
         below.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".new-", dir=below, ignore_cleanup_errors=True) as new:
@@ -127,6 +145,8 @@ def _create(form: RunForm, runs: Path) -> jobs.Job:
             options = form.model_dump(include={*jobs.RunOptions.model_fields})
             created = now.isoformat(timespec="seconds")
             request = jobs.RunRequest(**options, files=names, created=created)
+            if fault := request.fault(settings):
+                raise ProblemError(422, fault)
             (Path(new) / jobs.JOB).write_text(request.model_dump_json(), "utf-8")
             name = f"{form.rubric}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
             return jobs.Job(Path(new).rename(below / name), request)
@@ -184,8 +204,25 @@ def results(
 ) -> Response:
     """Get the table of studies (CSV, Parquet), or all that is known of each (JSON Lines)."""
     entry, opened = service.catalogue.open(run)
-    name = _FILES[format]
-    return FileResponse(opened.path / name, filename=f"{entry.id}-{name}")
+    name, kind = _FILES[format]
+    try:
+        file = open_regular(opened.path / name)
+    except OSError as error:
+        raise ProblemError(409, f"cannot read {name}: {error.strerror}") from error
+    size = os.fstat(file.fileno()).st_size
+    headers = {
+        "Content-Length": str(size),
+        "Content-Disposition": f'attachment; filename="{entry.id}-{name}"',
+    }
+    return StreamingResponse(_content(file, size), headers=headers, media_type=kind)
+
+
+def _content(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield what an opened file holds: of what its name leads to by now nothing is sent."""
+    with file:
+        while size > 0 and (part := file.read(min(size, _PART))):
+            size -= len(part)
+            yield part
 
 
 class Review(BaseModel):

@@ -30,12 +30,22 @@ _CHANGE = """UPDATE spent SET dollars = max(0, dollars + ?1)
 class Ledger(SpendingLimit):
     """The budget of one judge, kept in its row of the table at `path`.
 
+    `max_cost` limits this run beside the budget, which all runs of the judge share.
     Each change is one transaction, so that the processes of runs share the sum. Raises
     `JudgeError` where that cannot be read or written.
     """
 
-    def __init__(self, path: str | Path, judge: str, limit: float | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        judge: str,
+        limit: float | None = None,
+        max_cost: float | None = None,
+    ) -> None:
         super().__init__(limit)
+        self._of_run = SpendingLimit(max_cost)
+        # The table has all that was ever spent, but not by which run.
+        self.counts_earlier = max_cost is not None
         self.path = Path(path)
         self.judge = judge
 
@@ -49,6 +59,24 @@ class Ledger(SpendingLimit):
     def left(self) -> float | None:
         """Return the dollars left, None for no limit."""
         return None if self.limit is None else max(0.0, self.limit - self.spent)
+
+    def reserve(self, most: float | None) -> str:
+        """Set aside the most that an answer can cost; returns why that cannot be, or ""."""
+        if why := self._of_run.reserve(most):
+            return why
+        why = super().reserve(most)
+        if why:
+            self._of_run.settle(most, 0.0)
+        return why
+
+    def count_earlier(self, dollars: float) -> None:
+        """Count what earlier commands spent on this run; the table of the budget has it already."""
+        self._of_run.count_earlier(dollars)
+
+    def settle(self, most: float | None, spent: float | None) -> None:
+        """Replace the most that an answer could cost by its cost, if that is known."""
+        self._of_run.settle(most, spent)
+        super().settle(most, spent)
 
     def _add(self, dollars: float, limit: float | None) -> bool:
         most = math.inf if limit is None else limit
@@ -109,10 +137,12 @@ class ServiceSettings:
         """The judges that a client may ask."""
         return [LEXICON, *self.judges]
 
-    def ledger(self, judge: str) -> tuple[str, str, float | None]:
-        """Return the arguments of the `Ledger` of `judge`."""
+    def ledger(
+        self, judge: str, max_cost: float | None = None
+    ) -> tuple[str, str, float | None, float | None]:
+        """Return the arguments of the `Ledger` of `judge`, for a run of at most `max_cost`."""
         path = self.runs[0].absolute() / JOBS / FILE
-        return str(path), judge, self.budgets.get(judge)
+        return str(path), judge, self.budgets.get(judge), max_cost
 
     def hide_folders(self, text: object) -> str:
         """Return a message without the paths of the folders of runs."""

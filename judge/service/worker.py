@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.files import write_regular
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
         nonlocal last
         if (counts := json.dumps(asdict(progress))) != last:
             last, aside = counts, path.with_suffix(".new")
-            aside.write_text(counts, "utf-8")
+            write_regular(aside, counts.encode())
             aside.replace(path)
 
     judge([*arguments], prog_name="judge", obj=Owner(Ledger(*json.loads(ledger)), tick))

@@ -13,7 +13,16 @@ from typing import Any
 
 import pandas as pd
 
-from judge import jsonio
+from judge.files import open_regular
+from judge.manifest import (
+    ANNOTATIONS,
+    MANIFEST,
+    RunFileError,
+    StudyRecord,
+    read_line,
+    read_manifest,
+)
+from judge.signature import Signature, studies_digest
 from judge.studies.columns import (
     FIELD_NAMES,
     KNOWN_NAMES,
@@ -52,7 +61,7 @@ from judge.studies.sections import (
 )
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.text import counted
-from judge.types import JudgeError
+from judge.types import JudgeError, Study
 
 ONLY_IN_PREDS = "only in PREDS"
 ONLY_IN_REFS = "only in REFS"
@@ -69,7 +78,6 @@ _REFERENCE_WORDS = (
     "targets",
 )
 _CANDIDATE_WORDS = ("pred", "preds", "prediction", "predictions", "hyp", "hyps", "generated")
-_MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
 
 
 def read_pair(
@@ -92,7 +100,7 @@ def read_pair(
     how: dict[str, Any] = {"fields": fields, "section": section, "reserved": reserved}
     how["allow_missing"] = allow_missing
     # Not Path.is_file: where it cannot be looked at, reading it says why.
-    is_run = all(isfile(f"{preds}/{name}") for name in (_MANIFEST, _ANNOTATIONS))  # noqa: PTH113
+    is_run = all(isfile(f"{preds}/{name}") for name in (MANIFEST, ANNOTATIONS))  # noqa: PTH113
     if refs is None and is_run:
         studies = _read_run(preds, **how)
         return replace(studies, model=model or studies.model)
@@ -140,25 +148,31 @@ def _read_run(
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
     if replace(fields, encoding=None) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and --column out")
+    manifest, path = read_manifest(Path(source))[0], Path(source) / ANNOTATIONS
     try:
-        manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
-        data = (Path(source) / _ANNOTATIONS).read_bytes()
-        lines = enumerate(data.splitlines(keepends=True), 1)
-        records = [jsonio.from_line(line, number) for number, line in lines]
-        judged, names = manifest["section"], manifest["fields"]
+        with open_regular(path) as opened:
+            data = opened.read()
     except OSError as error:
-        raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise JudgeError(f"{source} is a damaged run ({error}); make it again") from error
-    if manifest.get("combined", {}).get("of") == "reference":
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    lines = data.splitlines(keepends=True)
+    records = [read_line(path, line, number) for number, line in enumerate(lines, 1)]
+    judged, names = manifest.section, manifest.fields
+    combined = manifest.combined
+    if combined is None and manifest.shard is None:
+        known = Signature.parse(manifest.signature)["studies"]
+        if studies_digest(map(_study_of, records)) != known:
+            raise RunFileError(path, "its studies are not those that the run's signature is of")
+    if combined is not None and combined.of == "reference":
         raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
     if section not in (None, judged):
         raise JudgeError(f"{source} is a run of the section {judged}, and has no other")
     by_id = {record["study_id"]: record for record in records}
+    if len(by_id) < len(records):
+        raise RunFileError(path, "a study is in it twice")
     references = {name: [record["fields"].get(name) for record in records] for name in names}
     references[judged] = [record["reference"] for record in records]
     # A reader's files may lack candidates, which the reader saw elsewhere.
-    is_reader = "reading" in manifest
+    is_reader = manifest.reading is not None
     candidates = {judged: [record["candidate"] or None for record in records]}
     index = pd.Index(by_id, name="study_id")
     preds, refs = (pd.DataFrame(side, index, dtype=object) for side in (candidates, references))
@@ -168,17 +182,27 @@ def _read_run(
     records_kept = [by_id[study_id] for study_id in studies.study_ids]
     classes = tuple(record["study_class"] for record in records_kept)
     class_field = "study_class" if any(classes) else None
-    if manifest.get("class_source", "none") != "none" and all(classes):
-        class_field = manifest["class_source"]
-    files = [file["path"] for file in manifest["inputs"] if file["role"] in ("preds", "both")]
-    of_candidates = dict.fromkeys(manifest.get("of_candidates", ()), ())
+    if manifest.class_source != "none" and all(classes):
+        class_field = manifest.class_source
+    files = [file.path for file in manifest.inputs if file.role in ("preds", "both")]
+    of_candidates = dict.fromkeys(manifest.of_candidates, ())
     return replace(
         studies,
         study_classes=classes,
         class_inferred=tuple(record["class_inferred"] for record in records_kept),
         class_field=class_field,
         of_candidates=frozenset(rename_reserved(of_candidates, how["reserved"])),
-        model=manifest.get("model") or (model_of(files[0]) if files else None),
+        model=manifest.model or (model_of(files[0]) if files else None),
+    )
+
+
+def _study_of(record: StudyRecord) -> Study:
+    return Study(
+        record["study_id"],
+        record["reference"],
+        record["candidate"],
+        record["study_class"],
+        fields=record["fields"],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -13,8 +14,11 @@ from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
+from hostile import Hostile, reply
 from running import Shell, keys
+from support import Invoke
 
+from judge.backends.connection import Connection
 from judge.batching import batch_run
 from judge.batching.ledger import Ledger
 from judge.running.folder import Run
@@ -296,3 +300,64 @@ def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
     file.write_bytes(b"no database at all" * 100)
     with pytest.raises(JudgeError, match=r"ledger\.db"):
         Ledger(tmp_path)
+
+
+# What a provider says of a batch, and what stands in the record of batches
+
+OBJECT = {"id": "batch-1", "object": "batch", "status": "in_progress"}
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        (None, "no file with an id"),
+        ({**OBJECT, "id": 5}, "no file with an id"),
+        ({**OBJECT, "status": ["completed"]}, "'status'"),
+        ({**OBJECT, "status": None}, "'status'"),
+        ({**OBJECT, "status": "completed", "output_file_id": [1]}, "'output_file_id'"),
+        ({**OBJECT, "metadata": "text"}, "'metadata'"),
+        ({**OBJECT, "status": "failed", "errors": [1]}, "[1]"),
+        ({**OBJECT, "status": "failed", "errors": "no money"}, "no money"),
+        ({**OBJECT, "status": "failed", "errors": {"data": [1]}}, '"data": [1]'),
+        ({**OBJECT, "status": "failed", "errors": {"data": [{"line": "x"}]}}, '"line": "x"'),
+    ],
+)
+def test_a_batch_of_another_form_is_one_message(shell: Made, said: object, named: str) -> None:
+    with Hostile(reply(said)) as provider:
+        made = shell(2)
+        code, _, err = made.judge(
+            *("green", "preds.json", "refs.json", "--judge", "model-x"),
+            *("--base-url", provider.url, "--cache", "cache", *BATCH),
+        )
+    assert code == 2, err
+    assert "Traceback" not in err
+    assert named in err
+
+
+def test_a_list_of_batches_without_an_end_is_no_list_without_the_batch() -> None:
+    said = {"object": "list", "data": [OBJECT], "has_more": True}
+
+    async def find(url: str) -> object:
+        async with batch_run.Provider(Connection(url), "key") as provider:
+            return await provider.find("b-1")
+
+    with Hostile(reply(said)) as endless, pytest.raises(JudgeError, match="no end"):
+        asyncio.run(find(endless.url))
+    with Hostile(reply({**said, "has_more": False})) as ends:
+        assert asyncio.run(find(ends.url)) is None
+
+
+@pytest.mark.parametrize("data", ["[", "5", "{}", '{"id": 5}', None, "[" * 100_000])
+def test_an_odd_record_of_a_batch_is_one_message(
+    tmp_path: Path, data: str | None, invoke: Invoke
+) -> None:
+    Ledger(tmp_path).__exit__()
+    with closing(sqlite3.connect(tmp_path / "batches" / "ledger.db")) as ledger:
+        if data is None:
+            ledger.execute("INSERT INTO batch VALUES ('b-1', x'00ff')")
+        else:
+            ledger.execute("INSERT INTO batch VALUES ('b-1', ?)", (data,))
+        ledger.commit()
+    done = invoke("batch", "list", "--cache", tmp_path)
+    assert done.exit_code == 2, done.exception
+    assert "ledger.db is damaged" in done.stderr

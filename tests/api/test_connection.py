@@ -14,8 +14,9 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.base import UnreachableError
-from judge.backends.openai import OPENAI_URL, Connection
-from judge.backends.openai_client import Client
+from judge.backends.connection import Connection
+from judge.backends.openai import OPENAI_URL, key_name
+from judge.backends.openai_client import OpenAIClient
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -62,14 +63,19 @@ def test_a_wrong_address_is_one_message_at_once(url: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+def key(url: str, environ: dict[str, str]) -> str:
+    connection = Connection(url)
+    return connection.key(environ, key_name(connection))
+
+
 def test_the_key_is_the_one_of_the_server() -> None:
     environ = {"OPENAI_API_KEY": "one", "AZURE_OPENAI_API_KEY": "two"}
-    assert Connection(OPENAI_URL).key(environ) == "one"
-    assert Connection("https://x.openai.azure.com/openai/v1/").key(environ) == "two"
-    assert Connection("http://127.0.0.1:1/v1").key({}) == "none"
+    assert key(OPENAI_URL, environ) == "one"
+    assert key("https://x.openai.azure.com/openai/v1/", environ) == "two"
+    assert key("http://127.0.0.1:1/v1", {}) == "none"
     for wrong in ({}, {"OPENAI_API_KEY": "  "}):
         with pytest.raises(JudgeError, match="OPENAI_API_KEY"):
-            Connection(OPENAI_URL).key(wrong)
+            key(OPENAI_URL, wrong)
 
 
 @pytest.mark.parametrize("name", ["lexcion", "lexikon", "lexicn:x", ""])
@@ -126,7 +132,7 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_nobody_there_is_told_from_a_wrong_address(url: str, kind: type[Exception]) -> None:
     async def ask() -> None:
-        client = Client(Connection(url), "none")
+        client = OpenAIClient(Connection(url), "none")
         with pytest.raises(kind):
             await client.ask({"model": "m", "messages": []})
         await client.aclose()

@@ -246,6 +246,108 @@ def test_a_value_that_is_no_answer_is_none(
     assert len(sound(tmp_path / "c")) == 2
 
 
+def sealed(**changes: object) -> bytes:
+    """An entry whose answer has these fields, with its right checksum."""
+    plain = {**PLAIN, **changes}
+    return json.dumps({**WHOLE, "completion": plain, "sha256": checksum(plain)}).encode()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"text": 5},
+        {"text": None},
+        {"finish_reason": ["stop"]},
+        {"model": {}},
+        {"usage": {"prompt_tokens": "1", "completion_tokens": 2}},
+        {"usage": {"prompt_tokens": -1, "completion_tokens": 2}},
+        {"usage": [1, 2]},
+        {"created": "yesterday"},
+        {"created": "0001-01-01T00:00:00+23:59"},
+        {"created": 5},
+        {"mode": [1]},
+        {"mode": True},
+    ],
+)
+def test_an_entry_of_other_types_is_damaged_and_not_the_end(
+    tmp_path: Path, invoke: Invoke, changes: dict[str, object]
+) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    with closing(database(path)) as planted:
+        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (sealed(**changes), NAME))
+    with CompletionCache(path) as cache:
+        assert cache.find(NAME) is None
+        assert cache.n_damaged == 1
+    checked = invoke("cache", "info", "--check", "--cache", path)
+    assert checked.exit_code == 1
+    assert NAME in checked.stderr
+    done = invoke("cache", "prune", "--older-than", "0", "--yes", "--cache", path)
+    assert (done.exit_code, done.exception) == (0, None)
+    assert "2 entries removed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("value", 5),
+        ("value", None),
+        ("value", "text"),
+        ("store_time", "noon"),
+        ("store_time", 1e300),
+        ("tag", "kind"),
+        ("tag", b"\xff 1"),
+        ("key", b"\xff\xfe"),
+    ],
+)
+def test_a_row_of_other_types_leaves_the_others(
+    tmp_path: Path, invoke: Invoke, column: str, value: object
+) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    cast = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
+    with closing(database(path)) as planted:
+        planted.execute(f"UPDATE Cache SET {column} = {cast} WHERE key = ?", (value, NAME))
+    for words in (("info",), ("prune", "--older-than", "0", "--yes")):
+        done = invoke("cache", *words, "--cache", path)
+        assert done.exit_code == 0, (done.stderr, done.exception)
+    with CompletionCache(path) as cache:
+        assert cache.answer_tokens("kind") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER evil AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
+        "CREATE TRIGGER evil AFTER UPDATE ON Cache BEGIN DELETE FROM Cache; END",
+        "CREATE VIEW other AS SELECT * FROM Cache",
+        "INSERT INTO Settings VALUES ('get', 5)",
+        "INSERT INTO Settings VALUES ('disk_other', 5)",
+    ],
+)
+def test_a_database_that_does_more_than_keep_is_refused(tmp_path: Path, statement: str) -> None:
+    fill(tmp_path / "c", 1)
+    with closing(database(tmp_path / "c")) as planted:
+        planted.execute(statement)
+    with pytest.raises(JudgeError, match="which judge did not make"):
+        CompletionCache(tmp_path / "c")
+
+
+def test_an_answer_that_is_not_there_after_it_was_written_is_said(tmp_path: Path) -> None:
+    fill(tmp_path / "c", 1)
+    with closing(database(tmp_path / "c")) as planted:
+        planted.execute("DROP TRIGGER Settings_count_insert")
+        planted.execute(
+            "CREATE TRIGGER Settings_count_insert AFTER INSERT ON Cache"
+            " BEGIN DELETE FROM Cache WHERE rowid = NEW.rowid; END"
+        )
+    with (
+        CompletionCache(tmp_path / "c") as cache,
+        pytest.raises(JudgeError, match="does not hold what was just written"),
+    ):
+        put(cache, request("another"))
+
+
 # The commands
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from answered_runs import records_of, rewrite
 from click.testing import CliRunner
 from support import EXAMPLES, Invoke, write_json
 
@@ -82,6 +83,12 @@ def fail(run: Path, study_ids: Collection[str]) -> None:
     table.loc[failed, numbers] = pd.NA
     table.loc[failed, "outcome"] = "failed"
     table.to_parquet(path, index=False)
+    records = records_of(run)
+    for record in records:
+        if record["study_id"] in study_ids:
+            record |= {"outcome": "failed", "reason": "timeout", "detail": ""}
+            record |= dict.fromkeys(("annotation", "measures", "corrected"))
+    rewrite(run, records)
     summary = json.loads((run / "summary.json").read_text("utf-8"))
     n = int(failed.sum())
     summary |= {"n_scored": len(table) - n, "n_failed": n}

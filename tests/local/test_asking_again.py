@@ -9,7 +9,8 @@ from typing import Any
 from faultserver import Behaviour, FaultServer
 
 from judge import prompts
-from judge.backends.openai import NO_KEY, Connection, Pool
+from judge.backends.connection import NO_KEY, Connection, Pool
+from judge.backends.openai import connect
 from judge.backends.vllm import VLLMJudge
 from judge.prompts import GREEN
 from judge.types import Completion, Message, Study, Unparsed
@@ -32,7 +33,7 @@ def questions(url: str = "http://127.0.0.1:1", **asked: object) -> VLLMJudge:
         prompt=prompts.load("green"),
         encoder=encoder,
         served_as="m",
-        servers=Pool([(Connection(url), NO_KEY)], "m", print),
+        servers=Pool([(Connection(url), NO_KEY)], "m", print, connect),
         max_tokens=100,
         asked=asked,
     )

@@ -1,0 +1,107 @@
+"""Where a judge's requests go: addresses, keys, and servers that run already."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from judge.address import is_local
+from judge.backends.base import CHAT, TIMEOUT, Client, Mode, Servers, UnreachableError
+from judge.types import Completion, JudgeError
+
+NO_KEY = "none"
+"""What a local server that checks no key is sent."""
+FORM_KEY = "response_format"
+"""The key of a request's body that holds a reply to its form, in OpenAI's protocol."""
+
+_ADDRESS = re.compile(r"https?://(\[[^\s/@?#]+\]|[^\s/@?#:\[\]]+)(:\d+)?(/[^\s?#]*)?", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where a server is and how many seconds a whole answer may take."""
+
+    base_url: str
+    timeout: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        try:
+            is_address = _ADDRESS.fullmatch(self.base_url) and urlsplit(self.base_url).port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:  # not shown: it may hold a key
+            raise JudgeError(
+                "--base-url is no address: write http://MACHINE:PORT/v1, without key or query"
+            )
+
+    @property
+    def host(self) -> str:
+        """The name or number of the machine, in lower case."""
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is this machine."""
+        return is_local(self.host)
+
+    def key(self, environ: Mapping[str, str], name: str) -> str:
+        """Return the key in the variable `name`; raises `JudgeError` where one is needed."""
+        key = environ.get(name, "").strip() or (NO_KEY if self.is_local else "")
+        if not key or not key.isascii() or not key.isprintable():
+            raise JudgeError(f"{self.base_url} needs a key, in ASCII: set {name}")
+        return key
+
+
+Place: TypeAlias = tuple[Connection, str]
+"""A server and the key that it is sent."""
+Connect: TypeAlias = Callable[[Connection, str], Client]
+"""Makes a client for a server and its key, in the event loop that it is used in."""
+
+
+class Pool(Servers):
+    """Running servers of one model, asked in turn; one that nobody reaches is left out.
+
+    Attributes:
+        places: The servers, each with its key.
+    """
+
+    def __init__(
+        self, places: Sequence[Place], model: str, say: Callable[[str], None], connect: Connect
+    ) -> None:
+        self.places = tuple(places)
+        self._turn = deque(self.places)
+        self._clients: dict[Connection, Client] = {}
+        self._model, self._say, self._connect = model, say, connect
+        remote = (connection.base_url for connection, _ in places if not connection.is_local)
+        self.billing_url = next(remote, None)
+
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send one request to the next server; the last one that is left is waited for."""
+        while True:
+            connection, key = place = self._turn[0]
+            self._turn.rotate(-1)
+            if connection not in self._clients:
+                self._clients[connection] = self._connect(connection, key)
+                if not connection.is_local:
+                    self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
+            try:
+                return await self._clients[connection].ask(body, path, mode)
+            except UnreachableError as error:
+                if [*self._turn] == [place]:
+                    raise
+                if place in self._turn:
+                    self._turn.remove(place)
+                    self._say(f"{connection.base_url} does not answer ({error}); left out.")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        clients = [*self._clients.values()]
+        self._clients.clear()  # the next to ask has another event loop
+        for client in clients:
+            await client.aclose()
