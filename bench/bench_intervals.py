@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,15 @@ from numpy.typing import NDArray
 from judge.rubrics.contract import Statistic
 from judge.stats.agreement import detection, limits_of_agreement, mean_below
 from judge.stats.correlation import METHODS, correlate
-from judge.stats.intervals import draw_resamples, mean_interval, rate_interval, ratio_interval
+from judge.stats.intervals import (
+    Draws,
+    draw_resamples,
+    mean_interval,
+    rate_interval,
+    ratio_interval,
+)
 from judge.stats.metric import Metric
+from judge.stats.non_inferiority import difference_interval
 from judge.stats.prediction_powered import corrected
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling, compare_pairs
@@ -344,6 +352,60 @@ def corrections(repetitions: int) -> None:
     table("Corrected figures of 2,000 studies, by the number of readings", sizes, rows)
 
 
+def non_inferiority(repetitions: int) -> None:
+    """How often a run that is worse by exactly the margin passes, and one that is not worse."""
+
+    def losses_only(n: int) -> tuple[Values, Values]:
+        is_lost = RNG.random(n) < 0.1
+        return np.where(is_lost, 0.0, 1.0), np.ones(n)
+
+    def both_ways(n: int) -> tuple[Values, Values]:
+        """One of ten is lost more than won: 15% against 5%."""
+        drawn = RNG.random(n)
+        return np.where(drawn < 0.15, 0.0, 1.0), np.where(drawn > 0.95, 0.0, 1.0)
+
+    def counts_only_more(n: int) -> tuple[Values, Values]:
+        return counts(n), np.zeros(n)
+
+    def scores_lost(n: int) -> tuple[Values, Values]:
+        """A fifth of the studies loses half of its score on average."""
+        first = np.where(RNG.random(n) < 0.2, 1 - np.round(RNG.beta(2, 2, n) * 6) / 6, 1.0)
+        return first, np.ones(n)
+
+    def two_scores(n: int) -> tuple[Values, Values]:
+        return green(n) - 0.05, green(n)
+
+    settings: dict[str, tuple[Any, Callable[[int], tuple[Values, Values]], float]] = {
+        "rate, losses only": ("rate", losses_only, 0.1),
+        "rate, 15% lost and 5% won": ("rate", both_ways, 0.1),
+        "skewed counts against none": ("mean", counts_only_more, 1.2),
+        "score, losses only": ("mean", scores_lost, 0.1),
+        "score, two models' own": ("mean", two_scores, 0.05),
+    }
+    sizes = (50, 100, 200)
+
+    def cells(
+        kind: Any, make: Callable[[int], tuple[Values, Values]], margin: float, n: int
+    ) -> str:
+        is_count = make is counts_only_more
+        passed = 0
+        for seed in range(repetitions):
+            metric = Metric("m", "m", kind, not is_count, "m")
+            panel = replace(panel_of(kind, np.column_stack(make(n))), metrics=(metric,))
+            found = difference_interval(panel, metric, Draws(seed, 1000))
+            worst = found.high if is_count else found.low
+            if worst is not None:
+                passed += worst < margin if is_count else worst > -margin
+        return f"{100 * passed / repetitions:.1f}"
+
+    table(
+        "Non-inferiority: a run worse by exactly the margin that passes, in percent (nominal 2.5), "
+        "by the number of studies",
+        sizes,
+        ((k, (cells(*setting, n) for n in sizes)) for k, setting in settings.items()),
+    )
+
+
 def main() -> None:
     """Run all of it, or the parts that are named."""
     parts = {
@@ -353,6 +415,7 @@ def main() -> None:
         "annotators": annotators,
         "agreements": agreements,
         "corrections": corrections,
+        "non_inferiority": non_inferiority,
     }
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=1000)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,6 +37,34 @@ _ASKED = (
 """The options of a run with which its judge is asked again."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Drops:
+    """How much worse a figure may be: any, and some by name."""
+
+    usual: float
+    by_metric: Mapping[str, float]
+
+
+def _read_drops(_ctx: Any, _param: Any, values: tuple[str, ...]) -> _Drops:  # noqa: ANN401
+    number = FiniteRange(min=0)
+    usual: float | None = None
+    by_metric: dict[str, float] = {}
+    for text in values:
+        name, equals, value = text.rpartition("=")
+        drop = number.convert(value, None, None)
+        if equals and not name:
+            raise click.BadParameter(f"{text!r} is not METRIC=VALUE")
+        if name in by_metric:
+            raise click.BadParameter(f"{name} is given twice")
+        if equals:
+            by_metric[name] = drop
+        elif usual is not None:
+            raise click.BadParameter("a VALUE for all metrics is given twice; name the METRIC")
+        else:
+            usual = drop
+    return _Drops(usual or 0.0, by_metric)
+
+
 @options
 class _Limits(AlignOptions):
     GROUP = "Checks"
@@ -43,18 +73,22 @@ class _Limits(AlignOptions):
     against: Path | None = option(
         "--against BASELINE", "Fail if RUN is worse than this earlier run, by a paired test."
     )
-    max_drop: float = option(
-        "--max-drop X",
-        "How much worse a figure may be: 0.02 is two points of a rate.",
-        type=FiniteRange(min=0),
-        default=0.0,
+    max_drop: _Drops = option(
+        "--max-drop [METRIC=]VALUE",
+        "How much worse a figure may be: 0.02 is two points of a rate. With METRIC= of that one "
+        "metric (repeatable). Default: 0.",
+        multiple=True,
+        type=str,
+        callback=_read_drops,
     )
     non_inferior: bool = option(
         "--non-inferior",
-        "Fail too if a drop of more than --max-drop cannot be excluded, as with few studies.",
+        "Fail too if a drop of more than --max-drop cannot be excluded. Needs 50 studies, or "
+        "patients; with --drift it is a test of equivalence.",
     )
     metrics: tuple[str, ...] = list_option(
-        "--metric NAME", "Metrics to compare. Default: the rubric's scores and rates."
+        "--metric NAME",
+        "Metrics to compare. Default: the rubric's scores and rates, urgent recall and precision.",
     )
     floors: Mapping[str, float] = pairs_option(
         "--min METRIC=VALUE",
@@ -95,12 +129,14 @@ def gate(options: _Gate) -> None:
     """Check a run in CI: exit code 1 if it is worse than a baseline or beyond a limit.
 
     \b
-    judge gate RUN --against BASELINE --max-drop 0.02
+    judge gate RUN --against BASELINE --max-drop 0.02 --max-drop urgent_recall=0.05
     judge gate RUN --min no_significant_error=0.8
     judge gate --drift EARLIER
 
-    Exit codes: 0 all checks pass; 1 a check fails; 2 an error to fix; 3 a check cannot be decided,
-    because too few studies are scored.
+    A check passes only if it would with the studies that were not scored at their worst.
+
+    Exit codes: 0 all checks pass; 1 a check fails; 2 wrong usage or input; 3 a check cannot be
+    decided, because too few studies are scored.
     """
     from judge.comparing import gate as gates
     from judge.comparing.alignment import RunChoice
@@ -126,7 +162,8 @@ def gate(options: _Gate) -> None:
         floors=options.floors,
         ceilings=options.ceilings,
         metrics=options.metrics,
-        max_drop=options.max_drop,
+        max_drop=options.max_drop.usual,
+        max_drops=options.max_drop.by_metric,
         non_inferior=options.non_inferior,
         common=common,
         allow=options.allow,

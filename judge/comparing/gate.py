@@ -6,11 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from judge.comparing.alignment import RunChoice
-from judge.comparing.comparison import compare_runs
+from judge.comparing.comparison import ComparedRuns, compare_runs
+from judge.stats.intervals import Bools
 from judge.stats.metric import Metric, find
-from judge.stats.significance import ALPHA, PairTest, Resampling, holm
+from judge.stats.non_inferiority import DifferenceInterval, difference_interval
+from judge.stats.scores import ScoreMatrix, group_cells
+from judge.stats.significance import ALPHA, PairTest, Resampling, compare_pairs, holm
 from judge.stats.summary import OUTCOMES
+from judge.text import counted
 from judge.types import Annotated, JudgeError
 
 # The share of studies that were scored, and its floor: lost studies must not let a run pass.
@@ -19,9 +25,14 @@ SCORED, LEAST_SCORED = "scored", 0.99
 Verdict = Literal["pass", "fail", "undecided"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One `rule` that a gate checks, and the `reason` if undecided; `p_holm` is over all tests."""
+    """One `rule` that a gate checks, and the `reason` of its verdict where that is not plain.
+
+    `difference` is the run's figure less the earlier one's, with its 95% interval: that of the
+    paired comparison, or with `non_inferior` that of `difference_interval`. `p_holm` is corrected
+    over all tests of the gate. `margin` is how much worse the figure may be.
+    """
 
     metric: str
     label: str
@@ -34,17 +45,24 @@ class Check:
     low: float | None = None
     high: float | None = None
     p_holm: float | None = None
+    margin: float | None = None
     reason: str = ""
     is_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All checks of a run, with what a reader must know and what made the numbers."""
+    """All checks of a run, with what a reader must know and what made the numbers.
+
+    `compared` and `not_compared` are the labels of the rubric's metrics that were, and were not,
+    compared with the earlier run.
+    """
 
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
     signature: str
+    compared: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -66,6 +84,7 @@ def gate(
     ceilings: Mapping[str, float] | None = None,
     metrics: Sequence[str] = (),
     max_drop: float = 0.0,
+    max_drops: Mapping[str, float] | None = None,
     non_inferior: bool = False,
     common: bool = False,
     allow: Collection[str] = (),
@@ -74,10 +93,17 @@ def gate(
 ) -> Gate:
     """Check a run against limits, and against an `earlier` one on the same studies.
 
-    A figure fails where it is worse than the earlier one by more than `max_drop`, in its units;
-    `drift` fails on a difference in either direction, and `non_inferior` where the 95% interval
-    reaches beyond `max_drop`. `floors` and `ceilings` may name `scored`, the share of studies that
-    were scored. Raises `JudgeError` for an unknown metric and as `compare_runs` does.
+    A figure fails where it is worse than the earlier one by more than its margin, in its units:
+    `max_drop`, or that of `max_drops` for a metric by name. `drift` fails on a difference in either
+    direction, and `non_inferior` where the 95% interval reaches beyond the margin; with both it is
+    a test of equivalence. By default all scores, rates, and ratios such as urgent recall are
+    compared; `metrics` names others, and those of `max_drops` are compared too.
+
+    A check passes only if it would also pass with every study that was not scored at its worst:
+    those of the run as bad as can be, those of the earlier run as good. Otherwise it is undecided.
+
+    `floors` and `ceilings` may name `scored`, the share of studies that were scored. Raises
+    `JudgeError` for an unknown metric and as `compare_runs` does.
     """
     how = how or Resampling()
     chosen = [replace(run, model="run")]
@@ -86,6 +112,7 @@ def gate(
     compared, comparison = compare_runs(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
+    how = comparison.how or how
     if len(names := dict.fromkeys(run.rubric for run in compared.runs)) > 1:
         raise JudgeError(f"the runs are of {' and '.join(names)}: give two runs of one rubric")
     if drift and (differing := compared.aligned.differing_texts("candidates")):
@@ -95,66 +122,271 @@ def gate(
             f"{ids[0]!r} among them: drift is measured on the same reports"
         )
     known = comparison.panel.metrics
+    unread = _unread(compared)
+    checks = _limit_checks(compared, unread, floors or {}, ceilings or {})
+    if earlier is None:
+        return Gate(tuple(checks), comparison.notes, comparison.signature)
+    margins = {find(known, name).name: drop for name, drop in (max_drops or {}).items()}
+    tested, empty = _tested_metrics(comparison.panel, metrics, margins)
+    tests = {name: pairs[0] for name, pairs in comparison.tests[0].items()}
+    comparer = _Comparer(
+        panel=comparison.panel,
+        metrics=tuple(tested),
+        margins={metric.name: margins.get(metric.name, max_drop) for metric in tested},
+        how=how,
+        drift=drift,
+        non_inferior=non_inferior,
+    )
+    checks += comparer.checks(tests, unread)
+    notes = [f"{metric.label} is not compared: neither run has any" for metric in empty]
+    labels = {metric.label for metric in tested}
+    return Gate(
+        tuple(checks),
+        (*comparison.notes, *notes),
+        comparison.signature,
+        tuple(metric.label for metric in tested),
+        tuple(metric.label for metric in known if metric.label not in labels),
+    )
+
+
+def _unread(compared: ComparedRuns) -> Bools:
+    """Return which studies were not scored, studies by runs."""
+    return ~np.asarray(compared.aligned.is_scored, dtype=bool)
+
+
+def _tested_metrics(
+    panel: ScoreMatrix, names: Sequence[str], margins: Mapping[str, float]
+) -> tuple[list[Metric], list[Metric]]:
+    """Return the metrics that are compared, and those that would be but have no value at all."""
+    known = panel.metrics
+    named = [find(known, name) for name in names]
+    with_margin = [panel.metric(name) for name in margins]
+    if named:
+        if stray := [metric.label for metric in with_margin if metric not in named]:
+            raise JudgeError(
+                f"--max-drop names {stray[0]!r}, which is not compared: name it with --metric too"
+            )
+        return list(dict.fromkeys(named)), []
+    usual = [m for m in known if m.what in ("score", "rate") or m.kind == "ratio"]
+    cells = group_cells(panel).cells
+    empty = [m for m in usual if all(cell.value is None for cell in cells[m.name])]
+    # A ratio without anything to count has no value in any study, as urgent recall without an
+    # urgent finding. Whatever else has no value leaves the gate undecided.
+    empty = [m for m in empty if m.kind == "ratio" and m not in with_margin]
+    chosen = [m for m in known if (m in usual or m in with_margin) and m not in empty]
+    return chosen, empty
+
+
+# Limits
+
+
+def _limit_checks(
+    compared: ComparedRuns,
+    unread: Bools,
+    floors: Mapping[str, float],
+    ceilings: Mapping[str, float],
+) -> list[Check]:
+    panel = compared.panel
     outcomes = compared.runs[0].outcomes
     n_studies = sum(outcomes.values())
     scored = outcomes.get(OUTCOMES[Annotated], 0) / n_studies if n_studies else None
-    least = {SCORED: LEAST_SCORED, **(floors or {})}
-    limits = [("at least", limit) for limit in least.items()]
-    limits += [("at most", limit) for limit in (ceilings or {}).items()]
+    limits = [("at least", limit) for limit in {SCORED: LEAST_SCORED, **floors}.items()]
+    limits += [("at most", limit) for limit in ceilings.items()]
+    cells = group_cells(panel).cells
     checks = []
     for words, (name, limit) in limits:
-        value, n, label = scored, n_studies, "studies scored"
+        is_floor = words == "at least"
+        value, n, label, worst = scored, n_studies, "studies scored", scored
         if name != SCORED:
-            metric = find(known, name)
-            cell = comparison.groups[0].cells[metric.name][0]
+            metric = find(panel.metrics, name)
+            cell = cells[metric.name][0]
             name, value, n, label = metric.name, cell.value, cell.n, metric.label
+            worst = _extreme(panel, metric, unread, lowest=is_floor)
         verdict: Verdict = "undecided"
         reason = "no study has this figure"
         if value is not None:
-            is_met = value >= limit if words == "at least" else value <= limit
-            verdict, reason = "pass" if is_met else "fail", ""
-        rule = f"{words} {limit:g}"
-        checks.append(Check(name, label, rule, verdict, value, n, reason=reason, is_limit=True))
-    if earlier is not None:
-        tested = [find(known, name) for name in metrics] or [
-            metric for metric in known if metric.what in ("score", "rate")
-        ]
-        margin = f" by more than {max_drop:g}" if max_drop else ""
-        tests = [comparison.tests[0][metric.name][0] for metric in tested]
-        corrected = holm([test.p for test in tests])
-        for metric, test, p_holm in zip(tested, tests, corrected, strict=True):
-            test = replace(test, p_holm=p_holm)
-            verdict, reason = _verdict(
-                metric, test, max_drop, drift=drift, non_inferior=non_inferior
+            verdict, reason = _limit_verdict(value, worst, limit, unread, is_floor=is_floor)
+        checks.append(
+            Check(
+                metric=name,
+                label=label,
+                rule=f"{words} {limit:g}",
+                verdict=verdict,
+                value=value,
+                n=n,
+                reason=reason,
+                is_limit=True,
             )
-            value, baseline = (cell.value for cell in comparison.groups[0].cells[metric.name])
-            rule = f"{'no drift' if drift else 'no worse'}{margin}"
+        )
+    return checks
+
+
+def _limit_verdict(
+    value: float, worst: float | None, limit: float, unread: Bools, *, is_floor: bool
+) -> tuple[Verdict, str]:
+    def is_met(figure: float) -> bool:
+        return figure >= limit if is_floor else figure <= limit
+
+    if not is_met(value):
+        return "fail", ""
+    if worst is not None and is_met(worst):
+        return "pass", ""
+    n = counted(int(unread[:, 0].sum()), "unread study", "unread studies")
+    if worst is None:
+        return "undecided", f"with the {n} it could have any value"
+    return "undecided", f"with the {n} at the worst it would be {worst:.3f}"
+
+
+def _extreme(panel: ScoreMatrix, metric: Metric, unread: Bools, *, lowest: bool) -> float | None:
+    """Return the run's figure with its unread studies at that end of the scale which moves it most.
+
+    None where the scale has no such end.
+    """
+    # The figure of a reciprocal falls as the values of the studies rise.
+    at_low = lowest != (metric.kind == "inverse")
+    filled = _filled(panel, metric, unread, {0: at_low})
+    return None if filled is None else group_cells(filled).cells[metric.name][0].value
+
+
+def _filled(
+    panel: ScoreMatrix, metric: Metric, unread: Bools, at_low: Mapping[int, bool]
+) -> ScoreMatrix | None:
+    """Return the panel of one metric with values in the place of unread studies.
+
+    `at_low` says by run whether that is the least or the greatest value of the scale. None where
+    there are unread studies and the scale has no such end, as for a ratio of sums.
+    """
+    values = panel.values[metric.name].copy()
+    ends = (0.0, 1.0) if metric.kind == "rate" else metric.scale or (None, None)
+    for run, is_low in at_low.items():
+        rows = unread[:, run]
+        if not rows.any():
+            continue
+        end = ends[0] if is_low else ends[1]
+        if metric.kind == "ratio" or end is None:
+            return None
+        values[rows, run] = end
+    per = {metric.name: panel.per[metric.name]} if metric.name in panel.per else {}
+    return replace(panel, metrics=(metric,), values={metric.name: values}, per=per, tallies={})
+
+
+# Comparison with the earlier run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Comparer:
+    """What is compared, by which margins and how; the run is the panel's first model."""
+
+    panel: ScoreMatrix
+    metrics: tuple[Metric, ...]
+    margins: Mapping[str, float]
+    how: Resampling
+    drift: bool
+    non_inferior: bool
+
+    def checks(self, tests: Mapping[str, PairTest], unread: Bools) -> list[Check]:
+        """Return a check of each metric by these tests."""
+        verdicts = self._verdicts({metric.name: self.panel for metric in self.metrics}, tests)
+        worst = [self._worst_verdicts(unread, side) for side in self._sides()]
+        n = counted(int(unread.any(axis=1).sum()), "unread study", "unread studies")
+        cells = group_cells(self.panel).cells
+        checks = []
+        for metric in self.metrics:
+            verdict, reason, test, ends = verdicts[metric.name]
+            if verdict == "pass":
+                for side in worst:
+                    if side[metric.name] is None:
+                        verdict = "undecided"
+                        reason = f"with the {n} it could differ by any amount"
+                    elif side[metric.name] != "pass":
+                        verdict = "undecided"
+                        reason = f"with the {n} at the worst it would not pass"
+            margin = self.margins[metric.name]
+            rule = "no drift" if self.drift else "no worse"
+            value, baseline = (cell.value for cell in cells[metric.name])
             checks.append(
                 Check(
-                    *(metric.name, metric.label, rule, verdict, value, test.n, baseline),
-                    *(test.difference, test.low, test.high, p_holm, reason),
+                    metric=metric.name,
+                    label=metric.label,
+                    rule=rule + (f" by more than {margin:g}" if margin else ""),
+                    verdict=verdict,
+                    value=value,
+                    n=test.n,
+                    baseline=baseline,
+                    difference=test.difference,
+                    low=ends.low,
+                    high=ends.high,
+                    p_holm=test.p_holm,
+                    margin=margin,
+                    reason=reason,
                 )
             )
-    return Gate(tuple(checks), comparison.notes, comparison.signature)
+        return checks
+
+    def _sides(self) -> list[bool]:
+        """Return for which directions the worst case is tried: whether the run is the worse one."""
+        return [True, False] if self.drift else [True]
+
+    def _worst_verdicts(self, unread: Bools, run_is_worse: bool) -> dict[str, Verdict | None]:  # noqa: FBT001
+        """Return the verdicts with the unread studies at their worst; None where there is none."""
+        if not unread.any():
+            return {metric.name: "pass" for metric in self.metrics}
+        panels, tests = {}, {}
+        for metric in self.metrics:
+            run_at_low = metric.study_higher_is_better == run_is_worse
+            filled = _filled(self.panel, metric, unread, {0: run_at_low, 1: not run_at_low})
+            if filled is not None:
+                panels[metric.name] = filled
+                (tests[metric.name],) = compare_pairs(filled, {}, self.how).pairs[metric.name]
+        verdicts = self._verdicts(panels, tests)
+        return {
+            metric.name: verdicts[metric.name][0] if metric.name in verdicts else None
+            for metric in self.metrics
+        }
+
+    def _verdicts(
+        self, panels: Mapping[str, ScoreMatrix], tests: Mapping[str, PairTest]
+    ) -> dict[str, tuple[Verdict, str, PairTest, DifferenceInterval]]:
+        metrics = [metric for metric in self.metrics if metric.name in panels]
+        corrected = holm([tests[metric.name].p for metric in metrics])
+        verdicts = {}
+        for metric, p_holm in zip(metrics, corrected, strict=True):
+            test = replace(tests[metric.name], p_holm=p_holm)
+            ends = DifferenceInterval(test.low, test.high)
+            if self.non_inferior:
+                ends = difference_interval(panels[metric.name], metric, self.how.draws)
+            verdicts[metric.name] = (*self._verdict(metric, test, ends), test, ends)
+        return verdicts
+
+    def _verdict(
+        self, metric: Metric, test: PairTest, ends: DifferenceInterval
+    ) -> tuple[Verdict, str]:
+        """Return what a paired test says of a figure, and why it says nothing."""
+        margin = self.margins[metric.name]
+        if test.p_holm is None or test.difference is None:
+            return "undecided", "too few studies are scored in both runs for a test"
+        shown = _turned(metric, test.low, test.high, test.difference)
+        has_interval = test.low is not None and test.high is not None
+        if test.p_holm < ALPHA and (has_interval or not margin):
+            least, most = shown
+            if most < -margin or (self.drift and least > margin):
+                return "fail", ""
+        if self.non_inferior:
+            if ends.low is None or ends.high is None:
+                return "undecided", ends.reason
+            least, most = _turned(metric, ends.low, ends.high, test.difference)
+            if least < -margin or (self.drift and most > margin):
+                return "fail", "a larger difference cannot be excluded"
+        elif not has_interval and margin and test.difference:
+            why = "the difference has no interval on the studies scored in both runs"
+            return "undecided", why
+        return "pass", ""
 
 
-def _verdict(
-    metric: Metric, test: PairTest, max_drop: float, *, drift: bool, non_inferior: bool
-) -> tuple[Verdict, str]:
-    """Return what a paired test says of a figure, and why it says nothing."""
-    if test.p_holm is None or test.difference is None:
-        return "undecided", "too few studies are scored in both runs for a test"
-    if test.low is not None and test.high is not None:
-        ends = (test.low, test.high)
-    elif non_inferior or (max_drop and test.difference):
-        return "undecided", "the difference has no interval on the studies scored in both runs"
-    else:
-        ends = (test.difference, test.difference)
-    # Turned so that more is better.
-    least, most = ends if metric.higher_is_better else (-ends[1], -ends[0])
-    is_shown = test.p_holm < ALPHA
-    if is_shown and (most < -max_drop or (drift and least > max_drop)):
-        return "fail", ""
-    if non_inferior and (least < -max_drop or (drift and most > max_drop)):
-        return "fail", "a larger difference cannot be excluded"
-    return "pass", ""
+def _turned(
+    metric: Metric, low: float | None, high: float | None, difference: float
+) -> tuple[float, float]:
+    """Return the ends of a difference so that more is better; without them the difference."""
+    if low is None or high is None:
+        low = high = difference
+    return (low, high) if metric.higher_is_better else (-high, -low)

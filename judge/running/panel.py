@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric, Statistic
 from judge.running.folder import RunWriter
 from judge.running.records import StudyResult
+from judge.stats.scores import cuts
 from judge.stats.summary import reserved_names
 from judge.studies import StudySet
 from judge.studies.columns import free_name
@@ -205,7 +206,8 @@ def aggregate(
     ]
     scored = pd.DataFrame(cells, columns=["row", "part", *names])
     scored = scored.astype(dict.fromkeys(names, float))
-    values = numbers(how, rubric, scored).to_dict("index")
+    combined = numbers(how, rubric, scored)
+    values = combined.to_dict("index")
     whole = {measure.name: measure.is_whole for measure in how.rubric(rubric).measures}
     judged, lost = [], Counter[str]()
     for row, (study, ends) in enumerate(studies):
@@ -230,12 +232,36 @@ def aggregate(
             measures[name] = None if value != value else int(value) if is_whole else float(value)
         judged.append(StudyResult(row, study, Annotated(annotation), measures, None))
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
+    if how.rule == "majority" and (n := _not_adding_up(rubric, scored, combined)):
+        many = counted(n, "study", "studies")
+        notes.append(
+            f"in {many} the errors by category do not add up to the total, since each number is "
+            f"the middle one by itself: {how.of}s may agree on an error and not on its category"
+        )
     if lost:
         n = sum(not isinstance(end.outcome, Annotated) for end in judged)
         unscored_by = ", ".join(f"{name} {lost[name]:,}" for name in how.names if name in lost)
         many = counted(n, "study is", "studies are")
         notes.append(f"{many} not scored by every {how.of}: {unscored_by}")
     return judged, notes
+
+
+def _not_adding_up(rubric: Rubric, scored: pd.DataFrame, combined: pd.DataFrame) -> int:
+    """Return in how many studies the counts by category do not add up to the total.
+
+    An error of several categories is counted in each: a sum above the total is only counted where
+    the categories of every part add up.
+    """
+    of_cuts = cuts(rubric)
+    differs = combined[[]].assign(differs=False)["differs"]
+    for column in dict.fromkeys(column for _, column in of_cuts):
+        total = of_cuts[None, column]
+        rows = [name for (row, of), name in of_cuts.items() if of == column and row is not None]
+        excess = scored[rows].sum(axis=1) - scored[total]
+        adds_up = (excess == 0).groupby(scored["row"]).all()
+        over = combined[rows].sum(axis=1) - combined[total]
+        differs |= (over < 0) | ((over > 0) & adds_up)
+    return int(differs.sum())
 
 
 def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:

@@ -363,6 +363,11 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
 def gate_document(gate: Gate) -> Document:
     """Return the verdict and the checks behind it, the failed ones first."""
     checks = sorted(gate.checks, key=lambda check: _VERDICTS.index(check.verdict))
+    facts = [("verdict", gate.verdict)]
+    if gate.compared:
+        facts.append(("compared", ", ".join(gate.compared)))
+    if gate.not_compared:
+        facts.append(("not compared", ", ".join(gate.not_compared)))
     tested = ("baseline", "difference", "p_holm")
     entries = [
         {**asdict(check), "metric": check.label}
@@ -372,7 +377,7 @@ def gate_document(gate: Gate) -> Document:
     ]
     return Document(
         "Gate",
-        facts=(("verdict", gate.verdict),),
+        facts=tuple(facts),
         notes=gate.notes,
         tables=(table_of("checks", "Checks", _CHECKS, entries),),
         signatures=(("signature", gate.signature),),

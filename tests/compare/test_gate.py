@@ -22,9 +22,9 @@ ALDER, BIRCH = (
 )
 
 
-def copies(studies: dict[str, object]) -> dict[str, object]:
+def copies(studies: dict[str, object], n: int = COPIES) -> dict[str, object]:
     """Each study several times: 300 studies, which are enough for a test."""
-    return {f"{key}-{copy}": study for key, study in studies.items() for copy in range(COPIES)}
+    return {f"{key}-{copy}": study for key, study in studies.items() for copy in range(n)}
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,30 @@ def test_lost_studies_fail_the_gate(tmp_path: Path, runs: dict[str, Path]) -> No
     fail(lost, [f"{key}-0" for key in REFS])
     result = checked(lost, runs["perfect"])
     assert verdicts(result)["scored"] == "fail"
-    assert checked(lost, runs["perfect"], floors={"scored": 0.9}).verdict == "pass"
+    # Of 300 studies 15 are lost: with these at their worst the run would be worse.
+    result = checked(lost, runs["perfect"], floors={"scored": 0.9})
+    assert verdicts(result) == {
+        "scored": "pass",
+        "green": "undecided",
+        "green_no_significant_error": "undecided",
+    }
+    reasons = {check.metric: check.reason for check in result.checks}
+    assert reasons["green"] == "with the 15 unread studies at the worst it would not pass"
+    # It would not be worse by a tenth.
+    wide = checked(lost, runs["perfect"], floors={"scored": 0.9}, max_drop=0.1)
+    assert wide.verdict == "pass"
+    limit = checked(lost, floors={"scored": 0.9, "GREEN": 0.99}).checks[-1]
+    assert (limit.verdict, limit.value) == ("undecided", 1.0)
+    assert limit.reason == "with the 15 unread studies at the worst it would be 0.950"
+    # How many errors an unread study has nobody knows.
+    limit = checked(lost, floors={"scored": 0.9}, ceilings={"errors": 5}).checks[-1]
+    assert limit.verdict == "undecided"
+    assert "any value" in limit.reason
+    # Of the earlier run too: its lost studies may have been the better ones.
+    other = checked(runs["perfect"], lost)
+    assert verdicts(other)["green"] == "pass"  # no study can be better than perfect
+    worse = checked(runs["birch"], lost, max_drop=1.0)
+    assert verdicts(worse)["green"] == "pass"
 
 
 def test_too_few_studies_are_no_pass(tmp_path: Path, runs: dict[str, Path]) -> None:
@@ -132,3 +155,65 @@ def test_a_limit_needs_a_value(invoke: Invoke, runs: dict[str, Path]) -> None:
         assert "is not a" in invoke("gate", runs["alder"], "--min", limit).stderr
     against = ("gate", runs["birch"], "--against", runs["perfect"], "--max-drop")
     assert invoke(*against, "nan").exit_code == 2  # would let a worse run pass
+
+
+def test_the_gate_says_what_it_compares_and_takes_a_margin_for_each(
+    runs: dict[str, Path], invoke: Invoke
+) -> None:
+    against = ("gate", runs["birch"], "--against", runs["perfect"], "--format", "json")
+    data = json.loads(invoke(*against, "--max-drop", 1, "--max-drop", "green=0.01").stdout)
+    margins = {check["metric"]: check["margin"] for check in data["checks"]}
+    assert margins == {"scored": None, "green": 0.01, "green_no_significant_error": 1.0}
+    assert data["verdict"] == "fail"
+    assert data["compared"] == ["GREEN", "no significant error (GREEN)"]
+    assert "errors per study (GREEN)" in data["not_compared"]
+    text = invoke(*against[:4], "--max-drop", 1).stdout
+    assert "compared" in text
+    assert "no significant error (GREEN)" in text
+    # A metric that only has a margin is compared as well.
+    more = json.loads(invoke(*against, "--max-drop", "errors=9").stdout)
+    assert "green_errors" in {check["metric"] for check in more["checks"]}
+    for wrong, words in (
+        (("--max-drop", 1, "--max-drop", 2), "given twice"),
+        (("--max-drop", "green=1", "--max-drop", "green=2"), "green is given twice"),
+        (("--max-drop", "bleu=1"), "bleu"),
+        (("--max-drop", "green=-1"), "-1"),
+        (("--max-drop", "=1"), "METRIC=VALUE"),
+        (("--max-drop", "errors=1", "--metric", "green"), "--metric too"),
+    ):
+        done = invoke(*against, *wrong)
+        assert done.exit_code == 2, wrong
+        assert words in done.stderr
+
+
+def test_urgent_recall_and_precision_are_checked_where_a_rubric_has_them(tmp_path: Path) -> None:
+    run, earlier = (
+        judged(tmp_path, name, copies(preds, 4), "crimson", copies(REFS, 4))
+        for name, preds in (("birch", BIRCH), ("perfect", COPIED))
+    )
+    result = checked(run, earlier)
+    assert {"crimson_urgent_recall", "crimson_urgent_precision"} <= {*verdicts(result)}
+    assert verdicts(result)["crimson_urgent_recall"] == "fail"
+    # Nothing can be said of the urgent findings of studies that were not read.
+    fail(run, ["ex-001-0"])
+    result = checked(run, earlier, max_drop=1.0)
+    assert verdicts(result)["crimson_urgent_recall"] == "undecided"
+    assert verdicts(result)["crimson_no_urgent_error"] == "pass"
+
+
+def test_a_ratio_of_nothing_is_noted_and_not_compared(tmp_path: Path) -> None:
+    normal = {f"n{n}": {"report": "The lungs are clear. No effusion."} for n in range(12)}
+    texts = {key: {"model_prediction": value["report"]} for key, value in normal.items()}
+    run = judged(tmp_path, "same", texts, "crimson", normal)
+    result = checked(run, run)
+    assert result.verdict == "pass"
+    assert any("urgent recall" in note and "not compared" in note for note in result.notes)
+
+
+def test_non_inferiority_needs_fifty_studies(tmp_path: Path) -> None:
+    few = {key: REFS[key] for key in list(REFS)[:12]}
+    run = judged(tmp_path, "few", {key: COPIED[key] for key in few}, "green", few)
+    result = checked(run, run, max_drop=0.5, non_inferior=True)
+    assert verdicts(result)["green_no_significant_error"] == "undecided"
+    reason = result.checks[-1].reason
+    assert reason == "it needs 50 studies scored in both runs, there are 12"

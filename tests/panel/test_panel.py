@@ -230,3 +230,28 @@ def test_judges_that_do_not_fit_together(
     assert done.exit_code == 2, done.output
     assert named in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_categories_that_do_not_add_up_to_the_total_are_said(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    """Three judges agree that there is an error in s0, and each gives it another category."""
+    runs = []
+    for name, letter in (("one", "a"), ("two", "b"), ("three", "c")):
+        answers = {"s0": green({letter: "1. Nodule"}), "s1": green({"a": "1. Nodule"})}
+        runs.append(answered(tmp_path / name, answers, judge=name, prompt="green@1+aa"))
+    summary = panelled(invoke, runs, "majority")
+    assert column("n_significant") == [1, 1]
+    assert column("significant_a") == [0, 1]
+    assert any(note.startswith("in 1 study the errors by category") for note in summary["notes"])
+    Path("out").rename("first")
+    # Where the judges agree on the category, and by the mean, they add up.
+    agreeing = panelled(invoke, [*runs[:1], answered_again(runs[0], tmp_path)], "majority")
+    assert not any("add up" in note for note in agreeing["notes"])
+
+
+def answered_again(run: Path, folder: Path) -> Path:
+    """The same answers by another judge."""
+    answers = {"s0": green({"a": "1. Nodule"}), "s1": green({"a": "1. Nodule"})}
+    del run
+    return answered(folder / "again", answers, judge="again", prompt="green@1+aa")

@@ -39,6 +39,7 @@ from judge.types import (
     Side,
     Statement,
     Study,
+    UnparsedError,
 )
 
 _CHANGES = (Category.FALSE_COMPARISON, Category.OMITTED_COMPARISON)
@@ -311,8 +312,9 @@ class LexiconJudge(Judge):
     async def complete(self, request: CompletionRequest) -> Completion:
         """Compare the reports and write the result in the rubric's reply format.
 
-        Raises `StudyError` for reports that the rules were not made for, and for a reference of
-        which too little is understood.
+        Raises `StudyError` for reports that the rules were not made for, for a reference of which
+        too little is understood, and for a reply that the rubric's own reader would refuse: a study
+        is never lost by a traceback.
         """
         texts = {message.role: message.content for message in request.messages}
         why = texts.get("unfamiliar")
@@ -327,8 +329,17 @@ class LexiconJudge(Judge):
         context = json.loads(texts.get("context", "{}"))
         study = Study("", texts["reference"], texts["candidate"], context=context)
         comparison = compare(study.reference, study.candidate, self._lexicon)
-        text = self._render(self._baseline(comparison, study))
-        return Completion(text, "stop", self.version)
+        return Completion(self._reply(comparison, study), "stop", self.version)
+
+    def _reply(self, comparison: ReportComparison, study: Study) -> str:
+        # A reader refuses entries such as "no error", and words of a report can be read as that.
+        try:
+            text = self._render(self._baseline(comparison, study))
+            self._rubric.parse(text, study, complete=True)
+        except (ValueError, UnparsedError) as error:
+            why = f"the reader of {self._rubric.title} refuses the rules' own reply: {error}"
+            raise StudyError("own reply refused", why) from error
+        return text
 
     def recognised(
         self, references: Iterable[str], candidates: Iterable[str]
