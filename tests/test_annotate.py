@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import click
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -14,6 +15,7 @@ import judge
 from judge import JudgeError, annotate
 from judge.cli import main
 from judge.running.folder import Run
+from judge.wording import for_python
 
 CLEAR, EFFUSION, NODULE = "The lungs are clear.", "Large left effusion.", "Nodule on the right."
 
@@ -151,3 +153,51 @@ def test_a_dataset_is_read_like_a_frame() -> None:
     assert ids_and_scores(annotate(both.to_iterable_dataset())) == {"0": 0}
     with pytest.raises(JudgeError, match="candidates"):
         annotate(datasets.DatasetDict(train=both, test=both))
+
+
+TABLE = pd.DataFrame(
+    {"case": ["b", "a"], "ai_text": [CLEAR, EFFUSION], "gold": [CLEAR, EFFUSION], "age": [50, 60]}
+)
+COLUMNS = {"id": "case", "candidate": "ai_text", "reference": "gold"}
+
+
+def test_columns_does_what_the_option_does(tmp_path: Path) -> None:
+    frame = annotate(TABLE, columns=COLUMNS | {"context": ["age"], "patient": "age"})
+    assert ids_and_scores(frame) == {"b": 1, "a": 1}
+    assert "context:age" in frame.attrs["signature"]
+    done = judge.run(TABLE, columns=COLUMNS | {"class": "age"}, out=tmp_path / "run")
+    assert sorted(done.table()["study_class"]) == ["50", "60"]
+    apart = annotate(TABLE[["case", "gold"]], TABLE[["case", "ai_text"]][::-1], columns=COLUMNS)
+    assert ids_and_scores(apart) == {"b": 1, "a": 1}
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "says"),
+    [
+        ({"candidates": "ai_text"}, {}, "no role 'candidates'; the roles are id, candidate"),
+        ({"id": 3}, {}, "the field of 'id' is a name, not 3"),
+        ("ai_text", {}, "columns is a str"),
+        (COLUMNS | {"prior": "age"}, {"prior_field": "age"}, "give one of them"),
+        (COLUMNS | {"id": "nope"}, {}, r"no field 'nope', for columns=\{'id': ...\}"),
+        ({"reference": "gold"}, {}, r"columns=\{'candidate': 'FIELD'\}"),
+    ],
+)
+def test_columns_that_cannot_be(columns: Any, more: dict[str, Any], says: str) -> None:
+    with pytest.raises(JudgeError, match=says) as caught:
+        annotate(TABLE, columns=columns, **more)
+    assert "--" not in str(caught.value)
+
+
+def test_every_option_of_judging_has_a_word_in_python() -> None:
+    green = main.get_command(click.Context(main), "green")
+    assert green is not None
+    options = [name for param in green.params for name in param.opts]
+    names = [name for name in options if name.startswith("--") and "help" not in name]
+    assert len(names) > 20
+    for name in names:
+        assert "--" not in for_python(f"leave {name} out, or say {name}=3"), name
+    assert for_python("--column id=image_id or --column id=FIELD.") == (
+        "columns={'id': 'image_id'} or columns={'id': 'FIELD'}."
+    )
+    # A server's own flags stay what they are.
+    assert for_python("vLLM's --dtype") == "vLLM's --dtype"

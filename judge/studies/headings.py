@@ -155,7 +155,10 @@ def without_blank_sections(text: str) -> str:
         return text
     kept = [text[: headings[0].start]]
     for heading, end in zip(headings, _ends(text, headings), strict=True):
-        if not (heading.is_main and says_nothing(text[heading.end : end])):
+        if heading.is_main and says_nothing(text[heading.end : end]):
+            # The blanks between two parts belong to the earlier one.
+            kept.append("\n" if "\n" in text[heading.start : end] else " ")
+        else:
             kept.append(text[heading.start : end])
     return "".join(kept).strip()
 

@@ -418,3 +418,29 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     done = invoke("errors", *runs)
     assert done.exit_code == 2
     assert "not compared" in done.stderr
+
+
+def test_a_finding_that_a_reader_added_is_read(invoke: Invoke, tmp_path: Path) -> None:
+    files, annotations = radpref_files(tmp_path)
+    study = annotations["p1_s1"]
+    n_items = len(study["C1"]["finding_errors"]) + len(study["C1"]["missing_findings"])
+    record = next(one for one in json.loads(files[0].read_text()) if one["id"] == "p1_s1")
+    beyond = len(record["C1_findings"])
+    added = {"error_type": "false", "clinical_significance": "urgent", "explanation": "symptom"}
+    study["C1"]["finding_errors"][str(beyond)] = added
+    for listed in ({"C1": [beyond], "C2": [], "GT": []}, None):  # one published file lacks the list
+        study["new_finding_indices"] = listed
+        files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
+        out = tmp_path / f"out-{listed is None}"
+        run = imported(invoke, out, *files)["user_2"]
+        assert run.manifest["omitted_ids"] == {}
+        items = run.record("p1_s1/C1")["annotation"]["items"]
+        assert len(items) == n_items + 1
+        texts = [item["text"] for item in items]
+        assert "a finding that the reader added: symptom" in texts
+    # A number with a gap before it is a mistake.
+    study["C1"]["finding_errors"][str(beyond + 5)] = study["C1"]["finding_errors"].pop(str(beyond))
+    files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
+    lost, notes = left_out(invoke, tmp_path / "gap", *files)
+    assert lost == {"user_2": ["p1_s1/C1"]}
+    assert f"none with the number {beyond + 5}" in notes

@@ -9,6 +9,7 @@ from support import Invoke, write_json
 
 from judge import prompts
 from judge.running.folder import Run
+from judge.running.session import input_notes
 from judge.studies import StudySet, from_python, read_pair
 from judge.studies.study_set import attach_context, read_context
 from judge.types import Failed, JudgeError, Study
@@ -140,3 +141,26 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
         assert invoke(*files, "--out", modality, "--modality", modality).exit_code == 0
         assert Run(modality).summary()["n_failed"] == n
         assert f"modality:{modality}" in Run(modality).signature
+
+
+def test_an_earlier_report_that_is_shown_is_not_missed() -> None:
+    """Only a judge that reads it, and only where there is one."""
+    studies = from_python(
+        ["Unchanged.", "Stable mass.", "Clear."],
+        ["Clear."] * 3,
+        fields={"earlier": ["Mass.", "None.", None]},
+    )
+    shown = attach_context(studies, context=(), prior="earlier")
+
+    class Asked:
+        prompts = ("one",)
+
+    class Rules:
+        prompts = ()
+
+    def n_missed(judge: object, some: StudySet) -> str:
+        return input_notes(judge, some)[-1].partition(" ")[0]  # type: ignore[arg-type]
+
+    assert n_missed(Asked(), shown) == "1"
+    assert n_missed(Asked(), studies) == "2"
+    assert n_missed(Rules(), shown) == "2"

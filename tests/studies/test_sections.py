@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.studies import read_pair
-from judge.studies.headings import split_report
+from judge.studies import from_python, read_pair
+from judge.studies.headings import split_report, without_blank_sections
 from judge.types import JudgeError
 
 
@@ -36,7 +36,38 @@ from judge.types import JudgeError
         ("Findings: A. Impression:", "A.", ""),
         ("Impression: B.", None, "B."),
         ("Findings: A. Findings: C.", "A.\nC.", None),
+        # Headings about the examination end findings only as lines of a report in lines.
+        ("FINDINGS:\nA.\nCOMPARISON: None.\nIMPRESSION:\nB.", "A.", "B."),
+        ("FINDINGS:\nA.\n\nCOMPARISON:\nCT\nof May.\n\n## Impression\nB.", "A.", "B."),
+        ("FINDINGS: A.\nTECHNIQUE: PA.\nHISTORY: x.\nIMPRESSION: B.", "A.", "B."),
+        ("FINDINGS: AP View: A.\nIMPRESSION: B.", "AP View: A.", "B."),
+        ("FINDINGS:\nView: AP.\nA.\nIMPRESSION: B.", "View: AP.\nA.", "B."),
+        ("FINDINGS:\nA.\nView: AP.\nMass.\nIMPRESSION: B.", "A.\nView: AP.\nMass.", "B."),
+        ("Findings: Limited Exam: A. Impression: B.", "Limited Exam: A.", "B."),
+        ("Findings: A. History: CABG. Mass.", "A. History: CABG. Mass.", None),
+        ("Findings: A.\nComparison: None.", "A.\nComparison: None.", None),
+        (
+            "Findings:\n- Lungs: A\n- Technique: B\n- Pleura: C\n\nImpression: D",
+            "- Lungs: A\n- Technique: B\n- Pleura: C",
+            "D",
+        ),
+        (
+            "FINDINGS:\n1. A.\n2. Impression: of a mass.\n\nIMPRESSION:\nB.",
+            "1. A.\n2. Impression: of a mass.",
+            "B.",
+        ),
+        ("Findings:\n* A\n  Impression: b\nImpression: C", "* A\n  Impression: b", "C"),
+        # Other spellings.
+        ("findings : A.\nimpression : B.", "A.", "B."),
+        ("### Findings:\nA.\n__Impression__:\nB.", "A.", "B."),
+        ("Key Findings: A. Final Impression: B.", "A.", "B."),
+        ("Findings:A.Impression:B.", "A.", "B."),
+        ("> **Findings:** A.\n> **Impression:** B.", "A.", "B."),
+        ("Findings: A. Incidental Findings: C. Impression: B.", "A. Incidental Findings: C.", "B."),
+        ("Findings: A\nRecommendation: CT.", "A", None),
+        ("Findings: None. Impression: B.", "None.", "B."),
         # No headings:
+        ("- Findings: A.\n- Impression: B.", None, None),
         ("Compare the findings: none.", None, None),
         ("No new finding\nimpression of a nodule", None, None),
         ("The findings are stable. Impression of a nodule.", None, None),
@@ -137,6 +168,31 @@ def test_a_larger_draw_has_the_studies_of_a_smaller(put):
     studies = read_pair(*mixed(put, 0))
     assert set(studies.sample(5, 1).study_ids) < set(studies.sample(9, 1).study_ids)
     assert studies.sample(99, 1) == studies
+
+
+def test_few_reports_with_headings_among_many_without_are_noted(put):
+    refs = put("r.json", {f"s{at}": {"findings": "F."} for at in range(5)})
+    texts = dict.fromkeys([f"s{at}" for at in range(5)], "Clear.") | {"s3": REPORT}
+    studies = read_pair(put("p.json", texts), refs)
+    assert studies.candidates[3] == "F."
+    assert (
+        '1 of 5 candidates has headings such as "Findings:" (s3), and the others none'
+        in studies.notes
+    )
+    assert not any("headings" in note for note in read_pair(*mixed(put, 0)).notes)
+
+
+def test_a_blank_section_is_left_out_of_a_whole_report():
+    text = "Indication: Pain. Findings: N/A\n\nImpression: B."
+    assert without_blank_sections(text) == "Indication: Pain.\nImpression: B."
+    assert without_blank_sections("Findings: A. Impression: None.") == "Findings: A."
+    assert without_blank_sections("None.") == "None."
+    studies = read_texts("Findings: None. Impression: ___.", section="report")
+    assert studies.empty_candidates == ["a"]
+
+
+def read_texts(candidate, **options):
+    return from_python({"a": {"report": "F."}}, {"a": {"report": candidate}}, **options)
 
 
 @pytest.mark.parametrize("field", ["model_prediction", "report"])
