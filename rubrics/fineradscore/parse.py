@@ -384,7 +384,11 @@ def _changed(
         ):
             changed[place].why.append(discrepancy)
         else:  # without a home it is said elsewhere in these words: what contradicts is taken out
-            changed[homes.get(source, place)].why.append(discrepancy)
+            home = homes.get(source, place)
+            changed[home].why.append(discrepancy)
+            if home != place:
+                # The reference's line replaces another one; this one would contradict it.
+                also.setdefault(place, discrepancy)
     for line, discrepancy in also.items():
         changed[line].why = changed[line].why or [discrepancy]
     return {line: draft for line, draft in changed.items() if draft.why}, displaced

@@ -76,7 +76,7 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
         _once([*errors, *wider_changes(*both)]),
         matched,
         f"Rules of {lexicon.version}: {ours.recognised} of {ours.statements} statements recognised "
-        f"in the reference, {theirs.recognised} of {theirs.statements} in the candidate; "
+        f"in the reference, {theirs.recognised} of {theirs.statements} in the candidate, "
         f"{len(matched)} in agreement.",
         tuple(sorted({(one.sentence, other.sentence) for one, other in pairs})),
         *_compare_findings(*both, errors, [*pairs, *twins]),

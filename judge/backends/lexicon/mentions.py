@@ -109,6 +109,13 @@ class Mention:
         """The finding and the readings that are offered for it."""
         return (self.finding, *self.also)
 
+    @property
+    def kind_denied(self) -> str:
+        """The finding that this negative denies: of a normal structure what it would be else."""
+        if self.normal:
+            return self.lexicon.structures[self.structure].abnormal
+        return self.finding
+
     @cached_property
     def rules_out(self) -> frozenset[str]:
         """The areas in which this normal or denied mention excludes findings."""
@@ -229,7 +236,7 @@ class Mention:
             return 0
         if self.finding == mention.finding:
             return 1
-        if self.finding in mention.kind.implies:
+        if mention.kind.implies and self.kind_denied in mention.kind.implies:
             return 2
         if self.finding in mention.kind.kind_of:
             return 2

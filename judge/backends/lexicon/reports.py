@@ -10,7 +10,19 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
-from judge.backends.lexicon.data import BREAK, JOIN, VERB, Kind, Lexicon, Line, load, stem, tokenise
+from judge.backends.lexicon.data import (
+    BREAK,
+    JOIN,
+    PREPOSITION,
+    VERB,
+    Kind,
+    Lexicon,
+    Line,
+    Role,
+    load,
+    stem,
+    tokenise,
+)
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
 from judge.backends.lexicon.negation import Head, find_heads, read_line
 from judge.sentences import opens_skipped_section, sentences
@@ -120,21 +132,22 @@ def _of_line(line: Line) -> list[Mention]:
 
 
 def _is_all_normal(line: Line) -> bool:
-    """Return whether the line says of nothing named that it is normal: "Unremarkable."."""
-    if WHOLE[1] not in line.lexicon.structures or line.words == ["clear"]:
+    """Return whether the line is a word of normality alone: "Unremarkable."."""
+    is_placeholder = "xxx" in line.text.lower()
+    if WHOLE[1] not in line.lexicon.structures or line.words == ["clear"] or is_placeholder:
         return False
-    said = 0
     for mark in line.marks:
-        is_normal = any(role.kind is Kind.QUALITY and role.name == "normal" for role in mark.roles)
-        if is_normal or mark.role(Kind.VERBS):
-            said += mark.last - mark.first
-        if is_normal and said == len(line.words):
+        is_whole = mark.first == 0 and mark.last == len(line.words)
+        if is_whole and any(role == _NORMAL for role in mark.roles):
             return True
     return False
 
 
+_NORMAL = Role(Kind.QUALITY, "normal", frozenset({"normal"}))
+
+
 def _mention(line: Line, head: Head) -> Mention:
-    lexicon, words = line.lexicon, _quote(line, head.start, head.end)
+    lexicon, words = line.lexicon, _quote(line, *_whole_phrase(line, head.start, head.end))
     sides, changes = head.tags(Kind.SIDE), head.tags(Kind.CHANGE)
     if head.normal and head.denied:
         abnormal = lexicon.structures[head.structure].abnormal
@@ -173,6 +186,49 @@ def _mention(line: Line, head: Head) -> Mention:
         count=head.count,
         words=words,
     )
+
+
+_MOST_MORE = 8
+"""A quotation is made longer by no more words than this on each side."""
+
+_NOT_OF_PHRASE = (
+    Kind.FINDING,
+    Kind.NEGATES_AFTER,
+    Kind.NEGATES_BEFORE,
+    Kind.HEDGES_AFTER,
+    Kind.HEDGES_BEFORE,
+    Kind.LIKELY_AFTER,
+    Kind.IGNORES_AFTER,
+    Kind.READS_AS,
+    Kind.MAY_READ_AS,
+    Kind.TECHNIQUE,
+    Kind.CHANGE,
+    Kind.BREAKS,
+    Kind.VERBS,
+)
+
+
+def _whole_phrase(line: Line, first: int, last: int) -> tuple[int, int]:
+    """Return the tokens of a whole phrase: with the words before it and what lies in or at it.
+
+    No other finding is taken in, since a quotation says what an error is about.
+    """
+    barred = {
+        token
+        for mark in line.marks
+        if mark.role(*_NOT_OF_PHRASE)
+        for token in range(mark.first, mark.last)
+    }
+    least, most = max(first - _MOST_MORE, 0), min(last + _MOST_MORE, len(line.words))
+    while first > least and first - 1 not in barred and not line.between(first - 1, first):
+        first -= 1
+    end = last
+    while end < most and end not in barred and line.between(end, end + 1) in ("", PREPOSITION):
+        end += 1
+    # "Opacity in" is no phrase.
+    while end > last and line.between(end - 1, end):
+        end -= 1
+    return first, end
 
 
 def _quote(line: Line, first: int, last: int) -> str:
