@@ -76,6 +76,7 @@ class Pool(Servers):
         self._turn = deque(self.places)
         self._clients: dict[Connection, Client] = {}
         self._model, self._say, self._connect = model, say, connect
+        self.address = ", ".join(connection.base_url for connection, _ in places)
         remote = (connection.base_url for connection, _ in places if not connection.is_local)
         self.billing_url = next(remote, None)
 

@@ -15,13 +15,17 @@ from tenacity import (
 )
 
 from judge.backends.base import (
+    Mode,
     OverloadError,
+    RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
     UnreachableError,
     UnreadableReplyError,
 )
+from judge.backends.hosted import HostedJudge
+from judge.backends.refusals import AdaptedError, OnceMoreError, Refusals, RequestForm
 from judge.running.cost import Prices, SpendingLimit
 from judge.running.engine import Question, StoppedError
 from judge.running.records import CachedAnswer
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
 # A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.
 _OVERLOAD = 0.25
+# How often to look whether requests that are under way show what a refusal is about, in seconds.
+_EVIDENCE_PAUSE = 0.02
 # What is no completion is asked for so often.
 _UNREADABLE_REQUESTS = 2
 # How long to leave a question to another process that is asking it, in seconds: one that
@@ -42,6 +48,7 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
 _UNLUCKY = 3
+_MODES = {None: None, **{mode.value: mode for mode in Mode}}
 
 
 class Limiter:
@@ -116,6 +123,9 @@ class CachedClient:
         self._stop = session.stop
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
+        judge = session.judge
+        is_hosted = isinstance(judge, HostedJudge)
+        self.refusals = judge.refusals if is_hosted else Refusals(model=judge.version)
         self._flying: dict[str, asyncio.Future[Completion]] = {}
         self._paying = 0
 
@@ -128,6 +138,8 @@ class CachedClient:
             completion = self._cache.find(name)
         if completion is not None:
             self._progress.from_cache += 1
+            if flight is None and completion.mode in _MODES:
+                self.refusals.note_cached(_MODES[completion.mode])
             return CachedAnswer(completion, name)
         if name in self._session.unanswerable:
             raise self._session.unanswerable[name]
@@ -186,7 +198,28 @@ class CachedClient:
             sleep=self._sleep,
             reraise=True,
         )
-        return await retrying(self._send, question.request)
+        return await retrying(self._sent, question)
+
+    async def _sent(self, question: Question) -> Completion:
+        """Send a request; what is refused is asked in another form, once more, or not at all."""
+        while True:
+            try:
+                completion = await self._send(question.request)
+            except RefusedError as error:
+                form = error.form if isinstance(error.form, RequestForm) else self.refusals.form
+                while (meant := self.refusals.refuse(error, form, question.study_id)) is None:
+                    await self._sleep(_EVIDENCE_PAUSE)
+                if isinstance(meant, AdaptedError):
+                    continue
+                if isinstance(meant, OnceMoreError):
+                    self._progress.retried(meant)
+                raise meant from error
+            except UnreadableReplyError as error:
+                if over := self.refusals.no_completion(error):
+                    raise over from error
+                raise
+            self.refusals.answered(question.study_id)
+            return completion
 
     def _weight(self, key: str, error: TransientError) -> float:
         """Return how many of its requests an error costs the question; note what it tells."""
@@ -194,6 +227,8 @@ class CachedClient:
             is_sure = isinstance(error, UnreachableError)
             return 0 if self._limiter.unanswered(key, str(error), is_sure=is_sure) else 1
         self._limiter.reached()
+        if isinstance(error, OnceMoreError):
+            return 0  # the table of refusals counts these
         if isinstance(error, UnreadableReplyError):
             return self._session.policy.max_requests / _UNREADABLE_REQUESTS
         return _OVERLOAD if isinstance(error, OverloadError) else 1
@@ -219,7 +254,7 @@ class CachedClient:
             if isinstance(error, OverloadError) and error.retry_after is not None:
                 self._limiter.hold(error.retry_after)
             raise
-        except (StudyError, JudgeError):
+        except (StudyError, JudgeError, RefusedError):
             spent = 0.0
             self._limiter.reached()
             raise
