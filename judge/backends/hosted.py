@@ -10,13 +10,14 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from judge.backends.base import CHAT, ChatJudge, Mode, RefusedError, Servers, in_words
 from judge.backends.prompt_cuts import check_prompt
 from judge.backends.refusals import SYSTEM, Refusals, RequestForm
+from judge.endings import STOP
 from judge.types import Completion, CompletionRequest, Message
 
 
@@ -75,7 +76,7 @@ class HostedJudge(ChatJudge):
     @property
     def sent_sampling(self) -> Mapping[str, object]:
         """The sampling as it is sent, without what the model refuses; part of the signature."""
-        sent = self._as_sent(self.sampling)
+        sent = self.as_sent(self.sampling)
         if SYSTEM in dict(self.refusals.form.changed):
             sent[SYSTEM] = "user"
         return sent
@@ -84,7 +85,7 @@ class HostedJudge(ChatJudge):
     def is_bounded(self) -> bool:
         """Whether its answers have a limit of tokens."""
         names = {"max_tokens", *self.replacements.values()}
-        return bool(names & self._as_sent(self.sampling).keys())
+        return bool(names & self.as_sent(self.sampling).keys())
 
     @abstractmethod
     def conversation(self, request: CompletionRequest) -> dict[str, Any]:
@@ -101,7 +102,8 @@ class HostedJudge(ChatJudge):
         """Return the keys of a body that hold the sampling, by the provider's names."""
         return dict(sampling)
 
-    def _as_sent(self, sampling: Mapping[str, object]) -> dict[str, object]:
+    def as_sent(self, sampling: Mapping[str, object]) -> dict[str, object]:
+        """Return the sampling without what the model refuses, by the names that it takes."""
         form = self.refusals.form
         sent = dict(sampling)
         if form.room is not None and "max_tokens" in sent:
@@ -120,7 +122,7 @@ class HostedJudge(ChatJudge):
         return {
             "model": self.served_as,
             **self.conversation(request),
-            **self.parameters(self._as_sent(request.sampling)),
+            **self.parameters(self.as_sent(request.sampling)),
         }
 
     async def complete(self, request: CompletionRequest) -> Completion:
@@ -139,6 +141,17 @@ class HostedJudge(ChatJudge):
         finally:
             self.refusals.end(form)
         self.refusals.accept(form)
+        return self.with_ending(completion)
+
+    def with_ending(self, completion: Completion) -> Completion:
+        """Return an answer without an ending as a whole one, where it had room for more."""
+        usage, sampling = completion.usage, self.as_sent(self.sampling)
+        limits = [value for name, value in sampling.items() if "max" in name and "tokens" in name]
+        if completion.finish_reason or usage is None:
+            return completion
+        is_within = all(isinstance(most, int) and usage.completion_tokens < most for most in limits)
+        if is_within and usage.completion_tokens > 0:
+            return replace(completion, finish_reason=STOP)
         return completion
 
 

@@ -85,7 +85,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     if named and not settings.base_urls:
         settings.say(f"The server is the one that OPENAI_BASE_URL names: {named}")
     prompt, reply = options.prompt_and_reply(rubric, model, settings)
-    return OpenAIJudge(
+    judge = OpenAIJudge(
         name=model,
         version=model,
         served_as=model,
@@ -99,6 +99,13 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         asked=settings.sampling,
         say=settings.say,
     )
+    if options.takes_no_temperature(model, settings):
+        # What it would refuse is not tried: in a batch a refusal takes a day.
+        form = judge.refusals.form.without("max_tokens", "max_completion_tokens")
+        if "temperature" not in settings.sampling:
+            form = form.without("temperature")
+        judge.refusals.form = form
+    return judge
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -31,7 +31,7 @@ from judge.backends.base import (
     UnreadableReplyError,
 )
 from judge.backends.connection import NO_KEY, Connection
-from judge.backends.refusals import SYSTEM, most_output, named_in
+from judge.backends.refusals import SYSTEM, named_in, names_longest
 from judge.backends.waits import retry_after
 from judge.endings import FILTERED, NO_ANSWER, REASONING, REFUSAL, STOP, kind_of
 from judge.types import Completion, JudgeError, Usage
@@ -291,7 +291,7 @@ def meaning(reply: httpx2.Response, url: str, sent: Mapping[str, Any], key: str)
         words = "no error of an API but a page"
     known = next((known for mark, known in _MEANINGS.items() if mark in marks), None)
     # Of an error of its own, a server may say in the same words that its memory is full.
-    is_said = status in (400, 422, 500) and (_TOO_LONG.search(text) or most_output(text))
+    is_said = status in (400, 422, 500) and (_TOO_LONG.search(text) or names_longest(text))
     if marks & {413, _IS_LONG, "exceed_context_size_error"} or (is_said and known is None):
         return RefusedError(status, words, is_too_long=True)
     if known is None and 300 <= status < 400:

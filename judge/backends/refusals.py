@@ -27,6 +27,7 @@ IN_A_ROW, OF_LAST, LAST = 10, 25, 50
 """The run stops after so many refused studies in a row, or more than so many of the last."""
 ENOUGH = 3
 """So many different studies, all refused in one form that was never accepted, decide."""
+_CACHED_A_REFUSAL = 20
 NO_COMPLETIONS = 10
 """The run stops after so many replies in a row that are no completion."""
 
@@ -109,13 +110,15 @@ def verdict(seen: Evidence) -> Verdict:
     | 403 | once more, study | once more, study | wait, once more, aside, stop after three |
     | any other | once more, study | once more, study | wait, once more, other mode, aside, stop |
 
-    What was accepted before stands until three different studies were refused and none was
-    answered in this run: a server may have changed since.
+    A key and a model may be others than they were in an earlier run. What was accepted by a server
+    that is not known stands until three different studies were refused.
     """
     is_known = seen.accepted is Accepted.NOW
-    if not is_known and seen.accepted is not Accepted.NEVER and seen.n_refused < ENOUGH:
-        # A key and a model may be others than they were.
-        is_known = seen.status not in (_KEY, _MODEL)
+    is_like_before = seen.status not in (_KEY, _MODEL)
+    if seen.accepted is Accepted.BEFORE or (
+        seen.accepted is Accepted.PERHAPS and seen.n_refused < ENOUGH
+    ):
+        is_known = is_like_before
     if seen.is_too_long:
         return _too_long(seen, is_known=is_known)
     if is_known:
@@ -230,18 +233,18 @@ _PROMPT = (
 )
 
 
-def most_output(words: str) -> int | None:
-    """Return the longest answer in tokens that a refusal allows, None where it says none."""
-    return _first(_MOST_OUT, words)
+def names_longest(words: str) -> bool:
+    """Whether a refusal is about the longest answer that may be asked for."""
+    return _first(_MOST_OUT, words) is not None
 
 
-def room_of(words: str, context: int | None = None) -> int | None:
-    """Return how many tokens an answer may have by what a refusal says, None where it is silent.
+def room_of(words: str, limit: int, context: int | None = None) -> int | None:
+    """Return how many tokens an answer may have by what a refusal of `limit` tokens says.
 
-    Of a context it is the half, so that it is the same for all studies; less where the question,
-    if its tokens are said, leaves less.
+    None where it is silent. Of a context it is the half, so that it is the same for all studies;
+    less where the question, if its tokens are said, leaves less.
     """
-    if (most := most_output(words)) is not None:
+    if (most := _first(_MOST_OUT, words, limit)) is not None:
         return most
     whole = context or _first(_CONTEXT, words)
     if whole is None:
@@ -252,10 +255,14 @@ def room_of(words: str, context: int | None = None) -> int | None:
     return room or None
 
 
-def _first(patterns: Collection[re.Pattern[str]], words: str) -> int | None:
+def _first(
+    patterns: Collection[re.Pattern[str]], words: str, below: float = float("inf")
+) -> int | None:
     for pattern in patterns:
-        if match := pattern.search(words):
-            return int(re.sub("[,_]", "", match[1]))
+        for match in pattern.finditer(words):
+            number = int(re.sub("[,_]", "", match[1]))
+            if number < below:  # else it is what was asked for
+                return number
     return None
 
 
@@ -299,6 +306,7 @@ class Refusals:
     say: Callable[[str], None] = lambda _text: None
     remember: Remember = lambda _facts: None
     _accepted: dict[RequestForm, Accepted] = field(default_factory=dict)
+    _n_cached: int = 0
     _in_cache: set[Mode | None] = field(default_factory=set)
     _under_way: Counter[RequestForm] = field(default_factory=Counter)
     _refused: dict[RequestForm, dict[str, int]] = field(default_factory=dict)
@@ -331,6 +339,7 @@ class Refusals:
     def note_cached(self, mode: Mode | None) -> None:
         """Note that the cache has an answer of this model in this mode, from whatever server."""
         self._in_cache.add(mode)
+        self._n_cached += 1
 
     def accepted(self, form: RequestForm) -> Accepted:
         """Return where an answer in this form was accepted."""
@@ -350,11 +359,14 @@ class Refusals:
             f"it the address of an API? Check --base-url{version_hint(url)}"
         )
 
-    def refuse(self, error: RefusedError, form: RequestForm, study: str) -> Exception | None:
+    def refuse(
+        self, error: RefusedError, form: RequestForm, study: str, *, is_in_order: bool = True
+    ) -> Exception | None:
         """Return what a refusal of a study's request in `form` means; None to wait and ask again.
 
         `AdaptedError` and `OnceMoreError` ask again, a `StudyError` fails the study, a
-        `JudgeError` stops the run.
+        `JudgeError` stops the run. Refusals of a batch are in no order (`is_in_order`), so that
+        nothing follows from many in a row.
         """
         self._no_completions = 0
         if form != self.form:  # another request came first
@@ -382,12 +394,12 @@ class Refusals:
             case Verdict.AGAIN:
                 return OnceMoreError(REFUSED, error.detail)
             case Verdict.STOP:
-                return self._stop(error)
+                return self.stop(error)
             case Verdict.ASIDE:
                 self._aside = error.detail
                 self.form = replace(self.form, mode=self._first_mode or self.form.mode)
                 return StudyError(REFUSED, error.detail)
-        return self._fail(error, study)
+        return self._fail(error, study, is_in_order=is_in_order)
 
     def conclude(self) -> None:
         """Raise `JudgeError` where studies were refused and none at all was answered."""
@@ -406,7 +418,7 @@ class Refusals:
     def _room(self, error: RefusedError) -> int | None:
         if self.limit is None or self.form.room is not None:
             return None
-        room = room_of(error.detail, error.context)
+        room = room_of(error.detail, self.limit, error.context)
         return room if room is not None and room < self.limit else None
 
     def _adapt(self, error: RefusedError, name: str | None, room: int | None) -> Exception:
@@ -440,9 +452,11 @@ class Refusals:
         self._tell()
         return AdaptedError("asked in another form")
 
-    def _fail(self, error: RefusedError, study: str) -> Exception:
+    def _fail(self, error: RefusedError, study: str, *, is_in_order: bool) -> Exception:
         if error.is_too_long:
             return StudyError("too long", error.detail)
+        if not is_in_order:
+            return StudyError(REFUSED, error.detail)
         if (study, True) not in self._ends:
             self._ends.append((study, True))
         n_refused = sum(is_refused for _, is_refused in self._ends)
@@ -451,11 +465,14 @@ class Refusals:
             if not is_refused:
                 break
             in_a_row += 1
-        if in_a_row >= IN_A_ROW or (len(self._ends) == LAST and n_refused > OF_LAST):
-            return self._stop(error)
+        is_many = in_a_row >= IN_A_ROW or (len(self._ends) == LAST and n_refused > OF_LAST)
+        # A run that finds all but a few answers in the cache asks the refused studies alone.
+        if is_many and n_refused >= min(self._n_cached // _CACHED_A_REFUSAL, LAST):
+            return self.stop(error)
         return StudyError(REFUSED, error.detail)
 
-    def _stop(self, error: RefusedError) -> JudgeError:
+    def stop(self, error: RefusedError) -> JudgeError:
+        """Return the end of the run, with the server's sentence."""
         return JudgeError(self._refusal(error.detail, error.status, is_too_long=error.is_too_long))
 
     def _refusal(self, detail: str, status: int = 400, *, is_too_long: bool = False) -> str:
@@ -467,7 +484,10 @@ class Refusals:
                 "--max-tokens, or give the server a longer context"
             )
         if status in (_KEY, _RIGHTS):
-            return f"{url} refuses the key {words}; check the key in the environment"
+            return (
+                f"{url} refuses the key or the request {words}; check the key in OPENAI_API_KEY or "
+                "AZURE_OPENAI_API_KEY"
+            )
         if status == _MODEL:
             hint = version_hint(url)
             return f"{url} does not have the model {words}; check --judge and --base-url{hint}"

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from judge.running.session import JudgeSession
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
+# The requests that were under way when a server was first overloaded say so within these seconds.
+_ROUND = 1.0
 # A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.
 _OVERLOAD = 0.25
 # How often to look whether requests that are under way show what a refusal is about, in seconds.
@@ -52,10 +54,16 @@ _MODES = {None: None, **{mode.value: mode for mode in Mode}}
 
 
 class Limiter:
-    """The one limit on requests in flight, `most`; in an outage one at a time tries."""
+    """The one limit on requests in flight, at most `most`; in an outage one at a time tries.
+
+    A server that is overloaded gets half as many, and one more after each full round of answers
+    (additive increase, multiplicative decrease).
+    """
 
     def __init__(self, most: int, max_outage: float = 1800.0) -> None:
         self.most = most
+        self.allowed = float(most)
+        self._halved_at = float("-inf")
         self.in_flight = 0
         self.max_outage = max_outage
         self._freed = asyncio.Event()
@@ -73,7 +81,7 @@ class Limiter:
         while True:
             if (pause := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
-            elif self.in_flight >= (1 if self.is_lost else self.most):
+            elif self.in_flight >= (1 if self.is_lost else int(self.allowed)):
                 self._freed.clear()
                 await self._freed.wait()
             else:
@@ -88,6 +96,17 @@ class Limiter:
     def hold(self, seconds: float) -> None:
         """Give no places for so many seconds, as the server asks."""
         self._held_until = max(self._held_until, time.monotonic() + seconds)
+
+    def overloaded(self) -> None:
+        """Note that the server asks for fewer requests, once for all that are under way."""
+        now = time.monotonic()
+        if now - self._halved_at >= _ROUND:
+            self._halved_at = now
+            self.allowed = max(1.0, min(self.allowed, self.in_flight + 1) / 2)
+
+    def answered(self) -> None:
+        """Note an answer: after a full round of them there is room for one more."""
+        self.allowed = min(float(self.most), self.allowed + 1 / self.allowed)
 
     def reached(self) -> None:
         """Note that somebody answered, whatever it was: an outage is over."""
@@ -251,14 +270,17 @@ class CachedClient:
         except TransientError as error:
             spent = 0.0
             self._progress.retried(error)
-            if isinstance(error, OverloadError) and error.retry_after is not None:
-                self._limiter.hold(error.retry_after)
+            if isinstance(error, OverloadError):
+                self._limiter.overloaded()
+                if error.retry_after is not None:
+                    self._limiter.hold(error.retry_after)
             raise
         except (StudyError, JudgeError, RefusedError):
             spent = 0.0
             self._limiter.reached()
             raise
         else:
+            self._limiter.answered()
             self._limiter.reached()
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)
