@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
-from judge.backends.base import StudyError
+from judge.backends.base import Mode, StudyError
+from judge.backends.hosted import HostedJudge
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
@@ -39,6 +40,7 @@ from judge.studies.sections import says_nothing
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
+    from judge.backends.refusals import Refusals
     from judge.cache.store import CompletionCache
     from judge.running.cached_client import CachedClient
     from judge.running.combining import Shard
@@ -111,10 +113,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
             budget = SpendingLimit(policy.max_cost)
         self.budget = budget
-        judge.must_limit_tokens = budget is not None
         self._counts_earlier = budget is not None and budget.counts_earlier
         self._folder = folder
         self._opened = ExitStack()
+        if isinstance(judge, HostedJudge) and judge.refusals.address:
+            self._recall_server(judge.refusals)
         self.begin()
 
     @classmethod
@@ -138,6 +141,18 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             folder = place(Path(cache) if cache else None, settings.environ)
         return cls(chosen, loaded, policy or RequestPolicy(), folder, budget, repeat)
 
+    def _recall_server(self, refusals: Refusals) -> None:
+        """Begin with what earlier runs learned of the server, and keep what this one learns."""
+        from judge.cache import servers
+
+        name = f"{refusals.address} {refusals.model}"
+        refusals.recall(servers.recall(self._folder, name))
+
+        def remember(facts: Mapping[str, object]) -> None:
+            servers.remember(self._folder, name, facts)
+
+        refusals.remember = remember
+
     @cached_property
     def cache(self) -> CompletionCache | None:
         """The answers that are kept; raises `JudgeError` where the cache cannot be used."""
@@ -148,11 +163,21 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
         return self._opened.enter_context(CompletionCache(self._folder))
 
-    def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
-        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`."""
+    def signature(
+        self,
+        studies: StudySet,
+        class_source: str,
+        shard: Shard | None = None,
+        *,
+        as_asked: bool = False,
+    ) -> str:
+        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
+
+        It says what is sent, as far as that is known by now; `as_asked`, what was asked for.
+        """
         is_untold = self.rubric.takes_context and not studies.judge_context.context
         parts = [
-            *self.judged_by(),
+            *self.judged_by(as_asked=as_asked),
             *([f"repeat:{self.repeat}"] if self.repeat else []),
             f"section:{studies.section}",
             *(["context:none"] if is_untold else []),
@@ -165,17 +190,26 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         ]
         return str(Signature(parts))
 
-    def judged_by(self) -> list[str]:
+    def judged_by(self, *, as_asked: bool = False) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
         parts = [*_rubric(self.rubric), f"judge:{self.judge.version}", _prompt(self.judge)]
         if self.judge.runs_inline:
             return parts
-        return [*parts, *_asked(self.rubric, self.judge), f"reask:{self.policy.reask}"]
+        judge = self.judge
+        if as_asked:
+            asked = _asked(self.rubric, judge, judge.sampling, None)
+        else:
+            asked = _asked(self.rubric, judge, judge.sent_sampling, judge.mode)
+        return [*parts, *asked, f"reask:{self.policy.reask}"]
 
     @cached_property
     def kind(self) -> str:
-        """What all questions of this judge with this prompt and sampling have in common."""
-        parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
+        """What all questions of this judge with this prompt and sampling have in common.
+
+        As in the keys of answers, it is what was asked for, whatever the model refuses of it.
+        """
+        asked = _asked(self.rubric, self.judge, self.judge.sampling, None)
+        parts = (self.judge.version, _prompt(self.judge), *asked)
         return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
     @property
@@ -231,6 +265,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             self._asker = CachedClient(self, self.cache)
         return await self._asker.answer(question)
 
+    def conclude(self) -> None:
+        """Raise `JudgeError` where the server has refused all that it was asked in this run."""
+        if self._asker is not None:
+            self._asker.refusals.conclude()
+
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
         self.spending = None
@@ -242,18 +281,22 @@ def _prompt(judge: Judge) -> str:
     return f"prompt:{','.join(prompts) or 'none'}"
 
 
-def _asked(rubric: Rubric, judge: Judge) -> list[str]:
-    settings = sorted(judge.sampling.items())
-    values = (f"{name}={json.dumps(value, sort_keys=True)}" for name, value in settings)
-    sampling = f"sampling:{','.join(values)}"
+def _asked(
+    rubric: Rubric, judge: Judge, sampling: Mapping[str, object], mode: Mode | None
+) -> list[str]:
+    """Return the parts of a signature that say how a judge was asked."""
+    values = (f"{name}={json.dumps(sampling[name], sort_keys=True)}" for name in sorted(sampling))
+    parts = [f"sampling:{','.join(values)}"]
     if judge.reply == TEXT:
-        return [sampling, f"reply:{TEXT}"]
+        return [*parts, f"reply:{TEXT}"]
+    plain = [Mode.JSON.value] if mode is Mode.JSON else []  # without the schema's hold
     # Without a choice a reply is in the only form that the rubric reads.
     if rubric.reply_model is None or (judge.reply is None and rubric.structured is not None):
-        return [sampling]
+        return parts
     forms = [form for _, form in judge.questions.values() if form] or [rubric.reply_model()]
     written = "".join(json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
-    return [sampling, f"reply:{hashlib.sha256(written.encode()).hexdigest()[:8]}"]
+    digest = hashlib.sha256(written.encode()).hexdigest()[:8]
+    return [*parts, f"reply:{','.join([digest, *plain])}"]
 
 
 def _rubric(rubric: Rubric) -> list[str]:
@@ -320,10 +363,16 @@ def run(
 
         several = SeveralReferences(studies, references)
         studies, rubric = several.asked, several.rubric(rubric)
-    line = session.signature(studies, class_source, shard)
-    if several:
-        line = str(Signature.parse(line).adding(f"references:{references}"))
-    path = out or default_folder(session, whole.model, line)
+    asked = studies
+
+    def signed(*, as_asked: bool = False) -> str:
+        signature = session.signature(asked, class_source, shard, as_asked=as_asked)
+        if several:
+            return str(Signature.parse(signature).adding(f"references:{references}"))
+        return signature
+
+    line = signed()
+    path = out or default_folder(session, whole.model, signed(as_asked=True))
     claim(path, line)
     studies = studies.take(shard.rows(whole)) if shard else studies
     fields = [*whole.fields, *(several.fields if several else ())]
@@ -344,7 +393,7 @@ def run(
             studies, about = whole, several.write(writer, session.rubric)
         n_empty = sum(not candidate.strip() for candidate in studies.candidates)
         made_by = {
-            "signature": line,
+            "signature": signed(),  # by now it is known what the model takes
             "rubric": rubric.name,
             "model": studies.model,
             "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
