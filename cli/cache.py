@@ -171,6 +171,9 @@ def list_(options: _List) -> None:
 @options
 class _Cancel:
     batch_id: str = argument("ID")
+    base_url: str | None = option(
+        "--base-url URL", "The server that has the batch, as when it was sent. Default: OpenAI."
+    )
     cache: Path | None = cache_option()
 
 
@@ -178,12 +181,13 @@ class _Cancel:
 def cancel_(options: _Cancel) -> None:
     """Cancel a batch. Its answers so far are paid for; the command that made it collects them.
 
-    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    A batch that the provider no longer has is forgotten, and its questions are asked again. The
+    key is sent to the server of --base-url, OPENAI_BASE_URL or OpenAI only.
     """
     from judge.batching.batch_run import cancel
 
     with _ledger(options.cache) as ledger:
-        note(asyncio.run(cancel(ledger, options.batch_id, os.environ)))
+        note(asyncio.run(cancel(ledger, options.batch_id, os.environ, options.base_url)))
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -32,7 +32,7 @@ from judge.backends.base import (
     UnreadableReplyError,
 )
 from judge.backends.connection import FORM_KEY, NO_KEY, Connection, Place, Pool
-from judge.backends.openai import OpenAIJudge, key_name
+from judge.backends.openai import OPENAI_URL, OpenAIJudge, key_name
 from judge.backends.openai_client import client, masked, meaning, read_reply
 from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreError, Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
@@ -539,15 +539,26 @@ class BatchRun:
             self.session.budget.settle(batch.most, dollars)
 
 
-async def cancel(ledger: Ledger, batch_id: str, environ: Mapping[str, str]) -> str:
-    """Cancel a batch, and return what became of it; raises `JudgeError` for one that ended.
+async def cancel(
+    ledger: Ledger, batch_id: str, environ: Mapping[str, str], base_url: str | None = None
+) -> str:
+    """Cancel a batch, and return what became of it.
 
-    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    The key goes to the server that the command names (`base_url`, else `OPENAI_BASE_URL`, else
+    OpenAI), never to one that only the record of batches names. A batch that the provider no
+    longer has is forgotten, and its questions are asked again. Raises `JudgeError` for a batch
+    that has ended, and for one at another server.
     """
     batch = ledger.batch(batch_id)
     if batch.state != RUNNING:
         raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
-    connection = Connection(batch.server, TIMEOUT)
+    named = base_url or environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+    connection = Connection(named.rstrip("/"), TIMEOUT)
+    if connection.base_url != batch.server:
+        raise JudgeError(
+            f"batch {batch.id} was sent to {batch.server}, and this command would send the key to "
+            f"{connection.base_url}: if that address is right, add --base-url {batch.server}"
+        )
     try:
         async with Provider(connection, connection.key(environ, key_name(connection))) as provider:
             remote = await provider.look(str(batch.remote_id))

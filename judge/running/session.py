@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import numbers
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,8 +58,10 @@ class RequestPolicy:
 
     `concurrency` requests are in flight (None: as the server takes); an unreadable answer is asked
     for `reask` times more; a question takes at most `max_requests`; a server may be gone for
-    `max_outage` seconds; the run may spend `max_cost` US dollars. It is given up where more than
-    half of the first `give_up_after` answers cannot be read (0: never).
+    `max_outage` seconds; judging the studies may cost `max_cost` US dollars in all, with what
+    earlier runs of the same questions have cost. It is given up where more than half of the first
+    `give_up_after` answers cannot be read (0: never). Raises `JudgeError` for a value that is no
+    such number; NumPy's are taken.
     """
 
     concurrency: int | None = None
@@ -74,9 +77,14 @@ class RequestPolicy:
                 continue
             least = int(name in ("concurrency", "max_requests"))
             is_whole = name not in ("max_outage", "max_cost")
-            if type(value) not in (int, int if is_whole else float) or not value >= least:
+            # NumPy's numbers too; a manifest has plain ones.
+            kinds = numbers.Integral if is_whole else numbers.Real
+            is_number = isinstance(value, kinds) and not isinstance(value, bool)
+            if not is_number or not value >= least:
                 kind = "whole number" if is_whole else "number"
                 raise JudgeError(f"{name} is a {kind} from {least} on, not {value!r:.80}")
+            plain = int(value) if isinstance(value, numbers.Integral) else float(value)
+            object.__setattr__(self, name, plain)
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):

@@ -211,14 +211,18 @@ def test_list_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert "--cache" in err
     server.batches.plan = BatchPlan(ending="stays", share=0.5)
     name = left_running(server, ready)
-    code, _, err = ready.judge("batch", "cancel", name, "--cache", "cache")
+    code, _, err = ready.judge(
+        "batch", "cancel", name, "--cache", "cache", "--base-url", server.url
+    )
     assert code == 0, err
     assert "judge green preds.json refs.json --judge model-x" in err
     server.batches.finish()
     code, _, err = ready.run(*BATCH)
     assert code == 3
     assert f"batch {name} was cancelled" in err
-    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 2, "it is over"
+    assert (
+        ready.judge("batch", "cancel", name, "--cache", "cache", "--base-url", server.url)[0] == 2
+    ), "it is over"
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
@@ -229,7 +233,9 @@ def test_a_batch_that_its_provider_has_lost_is_forgotten(server: FaultServer, re
     code, _, err = ready.run(*BATCH)
     assert code == 2
     assert "judge batch cancel" in err
-    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 0
+    assert (
+        ready.judge("batch", "cancel", name, "--cache", "cache", "--base-url", server.url)[0] == 0
+    )
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
     assert server.batches.stats().creates == 2
