@@ -37,8 +37,7 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
         judge = make(name, rubric, settings)
         if not isinstance(judge, Judge):
             raise plugins.BACKENDS.error(kind, f"gives no Judge but {judge!r:.80}")
-        judge = added.guarded(kind, judge)
-        return judge
+        return added.guarded(kind, judge)
     return _built_in(spec, rubric, settings)
 
 

@@ -11,14 +11,25 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge import jsonio
 from judge.jsonio import from_line
 from judge.running.engine import COMPOSED
-from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
+from judge.running.folder import (
+    ANNOTATIONS,
+    MADE_BY,
+    MANIFEST,
+    Run,
+    claim,
+    damaged,
+    lines_of,
+    read_manifest,
+)
 from judge.running.panel import Aggregation, Rule, aggregate, apart
-from judge.running.records import StudyResult, read, result_of
-from judge.running.session import empty_note, now, with_current_version, write_run
+from judge.running.records import FORMAT, StudyResult, read, result_of
+from judge.running.session import empty_note, kind_of, now, with_current_version, write_run
 from judge.signature import Signature
 from judge.studies import StudySet
+from judge.studies.join import OLD_FORMAT
 from judge.types import Annotated, JudgeError
 
 if TYPE_CHECKING:
@@ -235,27 +246,42 @@ def _digest(text: str) -> str:
 # Raw answers
 
 
-def entries(run: Run) -> Iterator[Entry | Unreadable]:
-    """Yield all answers of `run` as entries of the cache, a damaged one as `Unreadable`."""
-    from judge.cache.store import Unreadable, UnreadableError, entry_of
+def entries(folder: Path) -> Iterator[Entry | Unreadable]:
+    """Yield all answers of the run in `folder` as entries of the cache; damaged as `Unreadable`.
 
-    model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
+    A run of the format before this one has them too. Raises `JudgeError` for no run.
+    """
+    from judge.cache.store import Unreadable, UnreadableError, entry_of, tag_of
+
+    manifest = read_manifest(folder)
+    if (form := manifest["format"]) not in (FORMAT, OLD_FORMAT):
+        raise JudgeError(
+            f"{folder} is a run of format {form!r}: answers are taken from runs of the formats "
+            f"{OLD_FORMAT} and {FORMAT}"
+        )
+    try:
+        model, kind = str(manifest["judge"]["version"]), kind_of(str(manifest["signature"]))
+    except (TypeError, LookupError) as error:
+        raise damaged(folder / MANIFEST, "it does not name the judge") from error
+    path = folder / ANNOTATIONS
     without = 0
-    for number, line in enumerate(run.lines(), 1):
+    for number, line in enumerate(lines_of(path), 1):
         try:
-            record = from_line(line, number)
-            for part in (*record["earlier"], record):
-                key = part["cache_key"]
+            # Lines of the older format have no checksum; each answer in them has its own.
+            record = jsonio.read(line) if form == OLD_FORMAT else from_line(line, number)
+            for part in (*record.get("earlier", ()), record):
+                key = part.get("cache_key")
                 if key is None:
-                    without += part["answer"] is not None
+                    without += part.get("answer") is not None
                 elif key != COMPOSED:  # its parts come before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
-                    yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
-        except (ValueError, UnreadableError) as error:
+                    entry = entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
+                    yield replace(entry, tag=tag_of(kind, entry.completion))
+        except (ValueError, LookupError, TypeError, AttributeError, UnreadableError) as error:
             yield Unreadable(f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(str(run.path), f"{without:,} answers have no key of a cache: {why}")
+        yield Unreadable(str(folder), f"{without:,} answers have no key of a cache: {why}")
 
 
 def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:

@@ -450,6 +450,11 @@ def judge_set(
     """Judge every study of a set, giving each end to `sink`; raises if not all have one."""
     session.begin(len(studies))
     progress, stop = session.progress, session.stop
+    if session.cache is not None and session.cache.is_upgraded:
+        from judge.cache.store import UPGRADED
+
+        session.cache.is_upgraded = False  # said once
+        listener.say(UPGRADED.format(session.cache.path))
 
     async def tick() -> None:
         while True:

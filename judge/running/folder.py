@@ -152,9 +152,7 @@ class Run(Displayed):
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
-        if not os.path.isfile(path / MANIFEST):  # noqa: PTH113 - raises nothing
-            raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}; name the run's folder")
-        manifest = _read(path / MANIFEST, "format", "signature", "rubric", "judge", "fields")
+        manifest = read_manifest(path)
         if (form := manifest["format"]) != FORMAT:
             raise JudgeError(
                 f"{path} is a run of format {form!r}, and this version of judge reads format "
@@ -294,12 +292,7 @@ class Run(Displayed):
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the annotations as they lie there; raises `JudgeError`."""
-        path = self.path / ANNOTATIONS
-        try:
-            with path.open("rb") as file:
-                yield from file
-        except OSError as error:
-            raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+        return lines_of(self.path / ANNOTATIONS)
 
     def _check_version(self) -> None:
         made, today = self.signature.partition("|")[0], f"{self.rubric.name}:{self.rubric.version}"
@@ -307,6 +300,22 @@ class Run(Displayed):
             raise JudgeError(
                 f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
             )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of the run in a folder, of whatever format; raises `JudgeError`."""
+    if not os.path.isfile(folder / MANIFEST):  # noqa: PTH113 - raises nothing
+        raise JudgeError(f"{folder} is not a run: it holds no {MANIFEST}; name the run's folder")
+    return _read(folder / MANIFEST, "format", "signature", "rubric", "judge", "fields")
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; raises `JudgeError` where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _read(path: Path, *needed: str) -> dict[str, Any]:

@@ -217,8 +217,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         As in the keys of answers, it is what was asked for, whatever the model refuses of it.
         """
         asked = _asked(self.rubric, self.judge, self.judge.sampling, None)
-        parts = (self.judge.version, _prompt(self.judge), *asked)
-        return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+        return _kind(self.judge.version, _prompt(self.judge), *asked)
 
     @property
     def concurrency(self) -> int:
@@ -282,6 +281,20 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self._opened.close()
         self.spending = None
         vars(self).pop("cache", None)  # the next block opens it anew
+
+
+def _kind(*parts: str) -> str:
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+def kind_of(signature: str) -> str:
+    """Return the `kind` of the questions of a run with this signature.
+
+    It is that of the session that made the run where all was sent that was asked for.
+    """
+    known = Signature.parse(signature)
+    asked = [f"{name}:{known[name]}" for name in ("prompt", "sampling", "reply") if name in known]
+    return _kind(known.get("judge", ""), *asked)
 
 
 def _prompt(judge: Judge) -> str:

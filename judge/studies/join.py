@@ -41,6 +41,8 @@ from judge.types import JudgeError
 
 ONLY_IN_PREDS = "only in PREDS"
 _MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
+OLD_FORMAT = 2
+"""The form of run folders before this one: their reports and answers are still read."""
 
 
 def read_pair(
@@ -89,7 +91,10 @@ def _read_run(
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
         data = (Path(source) / _ANNOTATIONS).read_bytes()
         lines = enumerate(data.splitlines(keepends=True), 1)
-        records = [jsonio.from_line(line, number) for number, line in lines]
+        if manifest["format"] == OLD_FORMAT:  # its lines have no checksum
+            records = [jsonio.read(line) for _, line in lines]
+        else:
+            records = [jsonio.from_line(line, number) for number, line in lines]
         judged, names = manifest["section"], manifest["fields"]
     except OSError as error:
         raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
