@@ -160,6 +160,11 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
     On a network file system the locks hold between machines where that file system passes them on
     (NFS 4, Lustre with `flock`). SQLite's log does not: one folder is for one machine at a time.
+
+    Attributes:
+        path: The folder.
+        is_upgraded: Whether opening it has made a cache of an older version into one of this, for
+            good: that version may not read it any more.
     """
 
     def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
@@ -167,6 +172,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._damaged: set[str] = set()
         with explained(self.path):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.is_upgraded = _is_older(self.path)
             (self.path / DATABASE).touch(mode=0o600)
             _check_tables(self.path)
             self._cache = _opened(self.path, timeout)
@@ -224,7 +230,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         `kind` is that of its question, by which `answer_tokens` finds it; `is_batched` says that
         it has the price of a batch.
         """
-        self._keep(key, {"request": record}, completion, _tag(kind, completion, is_batched))
+        self._keep(
+            key, {"request": record}, completion, tag_of(kind, completion, is_batched=is_batched)
+        )
 
     def is_batched(self, key: str) -> bool:
         """Whether the answer of this key is known to have come in a batch."""
@@ -291,8 +299,26 @@ def _opened(path: Path, timeout: float) -> diskcache.Cache:
         raise sqlite3.DataError(f"its settings are damaged: {error}") from error
 
 
-def _tag(kind: str, completion: Completion, is_batched: bool) -> str | None:  # noqa: FBT001 - ours
-    """Return the kind of an answer's question and its tokens, in the words of a tag."""
+UPGRADED = (
+    "The cache in {} was made by an older version of judge and is upgraded for good: its answers "
+    "stay, but that version may not read it any more."
+)
+
+
+def _is_older(folder: Path) -> bool:
+    """Whether the cache in a folder is as versions before the present form left it."""
+    if not (folder / DATABASE).exists() or (folder / DATABASE).stat().st_size == 0:
+        return False
+    with closing(_connect(folder)) as data:
+        try:
+            rows = data.execute("SELECT key, value FROM Settings").fetchall()
+        except sqlite3.OperationalError:  # no cache at all: opening it says so
+            return False
+    return dict(rows).get("sqlite_secure_delete") != 1
+
+
+def tag_of(kind: str, completion: Completion, *, is_batched: bool = False) -> str | None:
+    """Return the kind of an answer's question and its tokens, as the words of a tag."""
     if not kind or completion.usage is None:
         return None
     words = [kind, *([_BATCHED] if is_batched else []), str(completion.usage.completion_tokens)]

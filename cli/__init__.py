@@ -123,6 +123,9 @@ class _Commands(click.Group):
             raise _UserError("standard output is closed; send it to a file, or to /dev/null")
         with suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, _terminated)
+            # A closed terminal or connection. Below nohup it is ignored, and stays so.
+            if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+                signal.signal(signal.SIGHUP, _terminated)
         with _user_errors():
             return super().invoke(ctx)
 

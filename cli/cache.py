@@ -74,21 +74,24 @@ class _Import:
 def import_(options: _Import) -> None:
     """Add the answers of each FOLDER, a run or another cache, so they are not paid for again.
 
+    Runs of the version before this one are taken too.
+
     Entries that are here already stay. Damaged ones, and answers of judges that are never cached,
     are refused: exit code 1 if there are any.
     """
     from judge.cache import place
-    from judge.cache.store import DATABASE, CompletionCache, read_entries, readable
+    from judge.cache.store import DATABASE, UPGRADED, CompletionCache, read_entries, readable
     from judge.running.combining import entries as answers_of
-    from judge.running.folder import Run
 
     folders = [Path(source) for source in options.sources]
     answers = [
-        read_entries(folder) if (folder / DATABASE).exists() else answers_of(Run(folder))
+        read_entries(folder) if (folder / DATABASE).exists() else answers_of(folder)
         for folder in folders
     ]
     unreadable: list[Unreadable] = []
     with CompletionCache(place(options.cache, os.environ)) as opened:
+        if opened.is_upgraded:
+            note(UPGRADED.format(opened.path))
         entries = readable(chain.from_iterable(answers), unreadable)
         is_new = Counter(opened.add(entry) is None for entry in entries)
     note(f"{is_new[True]:,} entries added, {is_new[False]:,} were there already")
@@ -171,6 +174,9 @@ def list_(options: _List) -> None:
 @options
 class _Cancel:
     batch_id: str = argument("ID")
+    base_url: str | None = option(
+        "--base-url URL", "The server that has the batch, as when it was sent. Default: OpenAI."
+    )
     cache: Path | None = cache_option()
 
 
@@ -178,12 +184,13 @@ class _Cancel:
 def cancel_(options: _Cancel) -> None:
     """Cancel a batch. Its answers so far are paid for; the command that made it collects them.
 
-    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    A batch that the provider no longer has is forgotten, and its questions are asked again. The
+    key is sent to the server of --base-url, OPENAI_BASE_URL or OpenAI only.
     """
     from judge.batching.batch_run import cancel
 
     with _ledger(options.cache) as ledger:
-        note(asyncio.run(cancel(ledger, options.batch_id, os.environ)))
+        note(asyncio.run(cancel(ledger, options.batch_id, os.environ, options.base_url)))
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -37,7 +37,8 @@ _HELP = """
     judge {name} preds.json refs.json --judge gpt-4o --max-cost 20
 
     Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
-    answers unreadable; 130 interrupted; 143 terminated; 141 output closed early, as by head.
+    answers unreadable; 130 interrupted; 143 terminated, or its terminal closed; 141 output closed
+    early, as by head.
     """
 
 

@@ -220,7 +220,8 @@ class RunningOptions(JudgeOptions):
     GROUP = "Run"
 
     max_cost: float | None = option(
-        "--max-cost DOLLARS", "Stop before the run costs more than this."
+        "--max-cost DOLLARS",
+        "Stop before these studies cost more than this, earlier commands included.",
     )
     dry_run: bool = option(
         "--dry-run", "Show what would be asked, what is cached and what it may cost; ask nothing."

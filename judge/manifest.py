@@ -8,6 +8,7 @@ they are; their type is a `TypedDict`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -37,6 +38,8 @@ ANNOTATIONS = "annotations.jsonl"
 SUMMARY = "summary.json"
 FORMAT = 3
 """The form of a run's files that this program writes."""
+OLD_FORMAT = 2
+"""The form before: its reports and its answers are still read. Its lines have no checksum."""
 
 # What code looks up in a signature; a line without one of them is not one that judge wrote.
 _SIGNATURE = ("judge", "section", "class", "studies", "version")
@@ -183,6 +186,22 @@ class _MadeBy(_Part):
     reply_modes: dict[str, Count] = {}
 
 
+class SourceManifest(_Part):
+    """What of a manifest is needed to judge the reports of a run again, of either form."""
+
+    format: int
+    section: str
+    fields: list[str]
+    inputs: list[InputEntry] = []
+    signature: str
+    model: str | None = None
+    class_source: str = "none"
+    reading: ReadingEntry | None = None
+    of_candidates: list[str] = []
+    shard: ShardEntry | None = None
+    combined: CombinedEntry | None = None
+
+
 class RunManifest(_MadeBy):
     """What made a run: `manifest.json`."""
 
@@ -308,8 +327,8 @@ class AnswerRecord(TypedDict):
     sha256: str | None
 
 
-class StudyRecord(AnswerRecord):
-    """A line of `annotations.jsonl`: a study, its outcome, and the answers behind it."""
+class ReportsRecord(TypedDict):
+    """The study in a line of `annotations.jsonl`."""
 
     study_id: str
     study_class: str | None
@@ -317,6 +336,12 @@ class StudyRecord(AnswerRecord):
     fields: dict[str, Any]
     reference: str
     candidate: str
+    modality: NotRequired[str]
+
+
+class StudyRecord(AnswerRecord, ReportsRecord):
+    """A line of `annotations.jsonl`: a study, its outcome, and the answers behind it."""
+
     outcome: Literal["annotated", "unparsed", "failed"]
     reason: str | None
     detail: str | None
@@ -325,7 +350,6 @@ class StudyRecord(AnswerRecord):
     measures: dict[str, int | float | None] | None
     attempt: Count
     earlier: list[AnswerRecord]
-    modality: NotRequired[str]
 
 
 class RunFileError(JudgeError):
@@ -362,17 +386,43 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
         raise RunFileError(path, str(error)) from error
 
 
+def read_any_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run of this form or the one before; raises `JudgeError`."""
+    path = folder / MANIFEST
+    if not os.path.lexists(path):
+        raise JudgeError(f"{folder} is not a run: it holds no {MANIFEST}; name the run's folder")
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise RunFileError(path, "it is no object")
+    form = data.get("format")
+    if form not in (FORMAT, OLD_FORMAT):
+        raise _another_format(folder, form)
+    return data
+
+
 def read_manifest(folder: Path) -> tuple[RunManifest, dict[str, Any]]:
     """Return the manifest of a run folder, typed and as it stands there; raises `JudgeError`."""
     path = folder / MANIFEST
     data = read_json(path)
     form = data.get("format") if isinstance(data, Mapping) else None
     if isinstance(form, int) and form != FORMAT:
-        raise JudgeError(
-            f"{folder} is a run of format {form!r}, and this version of judge reads format "
-            f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
-        )
+        raise _another_format(folder, form)
     return _typed(path, RunManifest, data), data
+
+
+def read_source_manifest(folder: Path) -> SourceManifest:
+    """Return what of a run's manifest its reports need, of this form or the one before."""
+    data = read_any_manifest(folder)
+    if data["format"] == FORMAT:
+        read_manifest(folder)
+    return _typed(folder / MANIFEST, SourceManifest, data)
+
+
+def _another_format(folder: Path, form: object) -> JudgeError:
+    return JudgeError(
+        f"{folder} is a run of format {form!r}, and this version of judge reads format {FORMAT}: "
+        "judge its studies again (answers in the cache are not paid for twice)"
+    )
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -401,6 +451,17 @@ def read_line(path: Path, line: bytes, number: int) -> StudyRecord:
         raise RunFileError(path, f"line {number:,}: {first_of(error)}") from error
     if why := _contradiction(record):
         raise RunFileError(path, f"line {number:,}: {why}")
+    return record
+
+
+def read_old_line(path: Path, line: bytes, number: int) -> ReportsRecord:
+    """Return the study in line `number` of a run of `OLD_FORMAT`; raises `RunFileError`."""
+    try:
+        record: ReportsRecord = adapter(ReportsRecord).validate_python(jsonio.read(line))
+    except jsonio.JsonError as error:
+        raise RunFileError(path, f"line {number:,}: {error}") from error
+    except ValidationError as error:
+        raise RunFileError(path, f"line {number:,}: {first_of(error)}") from error
     return record
 
 

@@ -3,6 +3,10 @@
 `user` is a template: `$reference`, `$candidate`, `$lines` (the candidate's numbered lines), `$row`
 (`[0] first [1] second`), `$mark` (a word that occurs in neither report, for delimiters that no
 report can close); `$$` is a dollar sign. `NAME-official.yaml` is a recipe: see `judge.official`.
+
+In our own wordings all instructions stand in `system`, before what differs from study to study, and
+`user` holds the reports alone: the prefix caches of providers and of vLLM keep the system turn, the
+worked examples, and, where several models are judged, the reference.
 """
 
 from __future__ import annotations
@@ -44,6 +48,14 @@ _REQUIRED = {
     PHRASES: ({"report"}, {"phrases"}),
 }
 _NO_LINES = "(no lines: the report is empty)"
+SCHEMA_PLACE = "{schema}"
+"""Where the JSON schema of the reply stands in a `json_instruction`."""
+JSON_INSTRUCTION = f"""\
+Answer with one JSON object that is valid under the JSON schema below, and write nothing before or \
+after it.
+
+{SCHEMA_PLACE}"""
+"""The sentence for a prompt without a `json_instruction` of its own."""
 _NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
 # These stand before the question where the judge is shown more than the two reports.
 _MODALITY = Template(
@@ -93,7 +105,8 @@ class Prompt:
     `words` cuts each report to so many words, separated by single spaces. `layout: green` lays the
     turns out as GREEN models were trained on them. `user_in_context` takes the place of `user`
     where something is known of the patient, and shows that as `$context`, a line for each.
-    `modalities` has a sentence for each modality that needs one.
+    `modalities` has a sentence for each modality that needs one. `json_instruction` asks for JSON
+    where a server takes no schema: the schema's text stands in it once, at `{schema}`.
     """
 
     name: str
@@ -110,11 +123,17 @@ class Prompt:
     scale: tuple[float, float] | None = None
     user_in_context: str | None = None
     modalities: Mapping[str, str] | None = None
+    json_instruction: str | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Prompt:
         if self.layout == GREEN and self.reply == STRUCTURED:
             raise ValueError(f"in the layout {GREEN} the reply is {TEXT}")
+        if self.json_instruction is not None:
+            if self.reply == TEXT:
+                raise ValueError(f"json_instruction goes with a reply that is JSON, not {TEXT}")
+            if self.json_instruction.count(SCHEMA_PLACE) != 1:
+                raise ValueError(f"json_instruction holds {SCHEMA_PLACE} once")
         if unknown := set(self.modalities or ()) - MODALITIES.keys():
             raise ValueError(f"unknown modalities {', '.join(sorted(unknown))}")
         if self.scale is not None:
@@ -147,12 +166,19 @@ class Prompt:
         parts += [f"scale={self.scale}"] if self.scale is not None else []
         parts += [f"{name}={text}" for name, text in sorted((self.modalities or {}).items())]
         parts += [f"in_context={self.user_in_context}"] if self.user_in_context else []
+        if self.json_instruction is not None:
+            parts.append(f"json_instruction={self.json_instruction}")
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @property
     def digest(self) -> str:
         """The first eight digits of the hash, which signatures name."""
         return self.sha256[:8]
+
+    def plain_json(self, schema: str) -> str:
+        """Return the words that ask for JSON under `schema`, its text, without a schema mode."""
+        instruction = self.json_instruction or JSON_INSTRUCTION
+        return instruction.replace(SCHEMA_PLACE, schema)
 
     def about(self, study: Study) -> tuple[Message, ...]:
         """Return the turns to send for a study, as `messages` does for its reports."""

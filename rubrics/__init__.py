@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +29,8 @@ from judge.rubrics.contract import (
     StructuredReply,
     Tally,
 )
-from judge.types import JudgeError
+from judge.rubrics.questions import Step, Steps
+from judge.types import JudgeError, Study
 
 __all__ = ["Counted", "Facet", "Kind", "Label", "Measure", "Order", "Parse", "Rubric"]
 __all__ += ["Source", "Statistic", "StructuredReply", "Tally"]
@@ -67,7 +68,8 @@ def load(name: str) -> Rubric:
     if added.name != name:
         raise plugins.RUBRICS.error(name, f"calls itself {added.name!r}: it needs that name")
     structured = added.structured and _guarded(name, added.structured, ("parse", "render"))
-    return replace(_guarded(name, added, _FUNCTIONS), structured=structured)
+    steps = added.steps and _guarded_steps(name, added.steps)
+    return replace(_guarded(name, added, _FUNCTIONS), structured=structured, steps=steps)
 
 
 def summary(name: str) -> str:
@@ -82,6 +84,28 @@ def _guarded(name: str, owner: T, functions: Iterable[str]) -> T:
     for key, work in works.items():
         works[key] = work and plugins.RUBRICS.guarded(name, work)
     return replace(owner, **works)
+
+
+def _guarded_steps(name: str, steps: Steps) -> Steps:
+    coming = plugins.RUBRICS.guarded(name, steps.coming)
+
+    def checked(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
+        found = coming(study, answers)
+        is_right = isinstance(found, Sequence) and all(isinstance(each, Step) for each in found)
+        if not is_right:
+            raise plugins.RUBRICS.error(name, f"gives no list of steps but {found!r:.80}")
+        return found
+
+    questions = {
+        asks: replace(
+            question,
+            check=plugins.RUBRICS.guarded(name, question.check),
+            reply_model=question.reply_model
+            and plugins.RUBRICS.guarded(name, question.reply_model),
+        )
+        for asks, question in steps.questions.items()
+    }
+    return replace(steps, coming=checked, questions=questions)
 
 
 def prompt_files(name: str) -> dict[str, Path]:

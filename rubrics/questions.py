@@ -13,15 +13,23 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from judge import jsonio
+from judge.endings import FILTERED, LENGTH, NO_ANSWER, REASONING, REFUSAL, STOP, TOOL_CALLS, kind_of
 from judge.types import Completion, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _ENDS = {
-    "length": ("truncated", "the answer was cut at the token limit"),
-    "refusal": ("refusal", ""),
-    "tool_calls": ("wrong tool call", "not one call of the tool that was given"),
+    LENGTH: ("truncated", "the answer was cut at the token limit"),
+    REFUSAL: ("refusal", ""),
+    TOOL_CALLS: ("wrong tool call", "not one call of the tool that was given"),
+    REASONING: (
+        "no answer outside the reasoning",
+        "the server sent a text in reasoning_content alone: switch its reasoning off",
+    ),
+    # Only older caches hold such answers.
+    FILTERED: ("content filter", "the server withheld the answer"),
+    NO_ANSWER: ("no answer", "the server ended it before it was whole"),
 }
 _CUT = {"text", "finish_reason"}
 
@@ -66,27 +74,50 @@ class Steps:
 
 
 def check_end(completion: Completion) -> None:
-    """Raise `UnparsedError` for an answer that did not end as one that can be read."""
-    if completion.finish_reason in _ENDS:
-        reason, detail = _ENDS[completion.finish_reason]
+    """Raise `UnparsedError` for an answer that did not end as one that can be read.
+
+    An ending that is not known says nothing. An answer that is one JSON value is whole whatever it
+    is called; of a text nobody can tell, and it is unparsed with that word.
+    """
+    ending = kind_of(completion.finish_reason)
+    if ending in _ENDS:
+        reason, detail = _ENDS[ending]
         raise UnparsedError(reason, detail or completion.text)
+    if ending in (STOP, "") or is_complete(completion):
+        return
+    if not _is_json(completion.text):
+        raise UnparsedError(f"ended with {ending}", "an ending that is not known, of a text")
+
+
+def is_complete(completion: Completion) -> bool:
+    """Whether the server says that the answer ended by itself."""
+    return kind_of(completion.finish_reason) == STOP
+
+
+def _is_json(text: str) -> bool:
+    from judge.rubrics import replies  # loads pydantic, which the built-in judge does without
+
+    try:
+        return isinstance(replies.read_json(text), dict | list)
+    except UnparsedError:
+        return False
 
 
 def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
-    written = {
-        name: {"text": answer.text, "finish_reason": answer.finish_reason}
-        if answer.finish_reason in _ENDS
-        else answer.text
-        for name, answer in answers.items()
-    }
+    written: dict[str, object] = {}
+    for name, answer in answers.items():
+        try:
+            check_end(answer)
+            written[name] = answer.text
+        except UnparsedError:
+            written[name] = {"text": answer.text, "finish_reason": answer.finish_reason}
     completions = list(answers.values())
     used = [astuple(completion.usage) for completion in completions if completion.usage]
-    ends = {completion.finish_reason for completion in completions} - {"stop", *_ENDS}
     last = completions[-1] if completions else Completion("", "stop", "")
     return Completion(
         text=json.dumps(written, ensure_ascii=False, indent=1),
-        finish_reason=min(ends, default="stop"),
+        finish_reason=STOP,
         model=last.model,
         usage=Usage(*map(sum, zip(*used, strict=True))) if used else None,
         created=max((one.created for one in completions if one.created), default=None),

@@ -96,6 +96,9 @@ def test_a_path_works_where_a_name_does(tmp_path: Path) -> None:
         ("version: 1", "version: 1\nwords: 0", ["words"]),
         ("version: 1", "version: 1\nscale: [0, 7]", ["scale", "0"]),
         ("version: 1", "version: 1\nmodalities: {pet: x}", ["pet"]),
+        ("version: 1", "version: 1\njson_instruction: JSON, please", ["{schema}"]),
+        ("version: 1", "version: 1\njson_instruction: '{schema} {schema}'", ["{schema}"]),
+        ("version: 1", "version: 1\nreply: text\njson_instruction: '{schema}'", ["text"]),
         ("version: 1", "version: 1\nuser_in_context: $reference $candidate", ["$context"]),
         ("name: mine\n", "", ["name"]),
         ("reply: its", "answer: its", ["shots.0.reply", "shots.0.answer"]),
@@ -114,6 +117,38 @@ def test_every_character_counts_in_the_digest(tmp_path: Path) -> None:
     one = prompts.load(write(tmp_path, GOOD)).digest
     other = prompts.load(write(tmp_path, GOOD.replace("its reply", "its reply."))).digest
     assert one != other
+
+
+def test_the_words_that_ask_for_json_hold_the_schema_and_are_in_the_digest(tmp_path: Path) -> None:
+    own = GOOD + "json_instruction: 'As JSON, $5 {x}: {schema}'\n"
+    prompt, plain = (prompts.load(write(tmp_path, text)) for text in (own, GOOD))
+    assert prompt.plain_json('{"type": "object"}') == 'As JSON, $5 {x}: {"type": "object"}'
+    assert plain.plain_json("{}").endswith("{}")
+    assert prompt.digest != plain.digest
+    assert prompt.digest != prompts.load(write(tmp_path, own.replace("As JSON", "In JSON"))).digest
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_instructions_stand_before_the_reports(name: str) -> None:
+    """What follows the first report is another report: a prefix cache keeps all that is fixed."""
+    prompt = prompts.load(name)
+    one, other = prompt.messages("First text.", "Second."), prompt.messages("Other.", "Text.")
+    assert one[:-1] == other[:-1]
+    turn = one[-1].content
+    assert turn.startswith("<<<")
+    assert turn.endswith(">>>")
+    assert prompt.reply == prompts.TEXT or prompt.json_instruction
+
+
+@pytest.mark.parametrize("name", ["fineradscore", "fineradscore-zeroshot", "crimson", "direct"])
+def test_reasons_are_asked_for_before_verdicts(name: str) -> None:
+    system = prompts.load(name).system
+    keys = system[system.rindex("Answer with") :]
+    reason = re.search(r"comment|explanation|reasons", keys)
+    verdict = re.search(r"severity|score:", keys)
+    assert reason is not None
+    assert verdict is not None
+    assert reason.start() < verdict.start()
 
 
 IN_CONTEXT = "K $context R $reference C $candidate $mark"

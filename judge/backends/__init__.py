@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from judge import plugins
-from judge.backends import options
+from judge.backends import added, options
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.rubrics import Rubric
 from judge.types import JudgeError
@@ -37,7 +37,7 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
         judge = make(name, rubric, settings)
         if not isinstance(judge, Judge):
             raise plugins.BACKENDS.error(kind, f"gives no Judge but {judge!r:.80}")
-        return judge
+        return added.guarded(kind, judge)
     return _built_in(spec, rubric, settings)
 
 

@@ -46,18 +46,18 @@ class AskError(Exception):
     """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's.
 
     Attributes:
-        usage: The tokens that the provider counts nevertheless, None where it named none.
+        usage: The tokens that it was billed for all the same, None where nothing is known of that.
         is_free: Whether the request has surely cost nothing: nobody took it, or it was refused
             (4xx). After a timeout, a broken connection or a 5xx nobody knows.
     """
 
-    usage: Usage | None = None
     is_free: bool = False
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+        self.usage: Usage | None = None
 
 
 class StudyError(AskError):
@@ -96,12 +96,35 @@ class UnreadableReplyError(TransientError):
 
 
 class RefusedError(Exception):
-    """The server refuses the request, which may be for `what`: a parameter's name, or a mode."""
+    """The server refuses a request: how it is asked, the model, the key, or what it is about.
 
-    def __init__(self, reason: str | Mode, detail: str = "") -> None:
-        super().__init__(reason, detail)
-        self.what = reason
+    Attributes:
+        status: The reply's HTTP status.
+        detail: The server's sentence.
+        named: The parameter of the request that it names, None where it names none.
+        is_too_long: Whether question and answer have no room in the model.
+        context: How many tokens the server says they may have together, None where it does not.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str = "",
+        named: str | None = None,
+        is_too_long: bool = False,  # noqa: FBT001, FBT002 - an exception is copied by its arguments
+        context: int | None = None,
+    ) -> None:
+        super().__init__(status, detail, named, is_too_long, context)
+        self.status = status
         self.detail = detail
+        self.named = named
+        self.is_too_long = is_too_long
+        self.context = context
+
+        self.form: object = None  # a RequestForm: how it was asked, where that is known
+
+    def __str__(self) -> str:
+        return f"status {self.status}: {self.detail}" if self.detail else f"status {self.status}"
 
 
 class Client(ABC):
@@ -117,6 +140,10 @@ class Client(ABC):
         request, and `JudgeError` for all requests.
         """
 
+    async def context(self, model: str) -> int | None:  # noqa: ARG002
+        """Return how many tokens the server says question and answer have, None if it does not."""
+        return None
+
     @abstractmethod
     async def aclose(self) -> None:
         """Close the connection."""
@@ -129,11 +156,13 @@ class Servers(ABC):
         billing_url: The address whose answers are paid for, None where none are.
         max_in_flight: How many requests keep them busy; None for the default of a run.
         log: The file that a server which was started writes to.
+        address: The servers that run already, as messages name them; "" where one is started.
     """
 
     billing_url: str | None = None
     max_in_flight: int | None = None
     log: Path | None = None
+    address: str = ""
 
     async def ready(self) -> None:  # noqa: B027 - one that runs already needs nothing
         """Return when there is somebody to ask; raises `JudgeError` where there will not be."""
@@ -143,6 +172,10 @@ class Servers(ABC):
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request; raises as `Client.ask` does."""
+
+    async def context(self, model: str) -> int | None:  # noqa: ARG002
+        """Return how many tokens the server says question and answer have, None if it does not."""
+        return None
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -161,13 +194,12 @@ class Judge(ABC):
         is_deterministic: Whether it always answers the same question the same.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question of a rubric that asks several.
-        must_limit_tokens: Whether no request may go without a limit of its answer's length: under
-            a limit of money the most that an answer can cost must be known.
+        mode: How a reply is held to its form now.
+        is_bounded: Whether its answers have a limit of tokens.
     """
 
     name: str
     version: str
-    must_limit_tokens: bool = False
     prompt: Prompt | None = None
     reply: str | None = None
     sampling: Mapping[str, object] = MappingProxyType({})
@@ -177,6 +209,13 @@ class Judge(ABC):
     billing_url: str | None = None
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
+    mode: Mode | None = None
+    is_bounded: bool = True
+
+    @property
+    def sent_sampling(self) -> Mapping[str, object]:
+        """The sampling as it is sent, without what the model refuses; part of the signature."""
+        return self.sampling
 
     @property
     def concurrency(self) -> int:

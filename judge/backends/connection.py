@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,6 +16,8 @@ from judge.types import Completion, JudgeError
 
 NO_KEY = "none"
 """What a local server that checks no key is sent."""
+LEFT_OUT = 60.0
+"""For how many seconds one of several servers that nobody reaches is not asked."""
 FORM_KEY = "response_format"
 """The key of a request's body that holds a reply to its form, in OpenAI's protocol."""
 
@@ -63,7 +66,9 @@ Connect: TypeAlias = Callable[[Connection, str], Client]
 
 
 class Pool(Servers):
-    """Running servers of one model, asked in turn; one that nobody reaches is left out.
+    """Running servers of one model; the one with the fewest requests in flight is asked.
+
+    One that nobody reaches is left out for a minute.
 
     Attributes:
         places: The servers, each with its key.
@@ -73,31 +78,71 @@ class Pool(Servers):
         self, places: Sequence[Place], model: str, say: Callable[[str], None], connect: Connect
     ) -> None:
         self.places = tuple(places)
-        self._turn = deque(self.places)
         self._clients: dict[Connection, Client] = {}
+        self._in_flight: Counter[Connection] = Counter()
+        self._asked: Counter[Connection] = Counter()
+        self._lost_at: dict[Connection, float] = {}
         self._model, self._say, self._connect = model, say, connect
+        self.address = ", ".join(connection.base_url for connection, _ in places)
         remote = (connection.base_url for connection, _ in places if not connection.is_local)
         self.billing_url = next(remote, None)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
-        """Send one request to the next server; the last one that is left is waited for."""
+        """Send one request to the least busy server; the last one that is left is waited for."""
         while True:
-            connection, key = place = self._turn[0]
-            self._turn.rotate(-1)
-            if connection not in self._clients:
-                self._clients[connection] = self._connect(connection, key)
-                if not connection.is_local:
-                    self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
+            connection, key = self._least_busy()
+            client = self._client(connection, key)
+            self._in_flight[connection] += 1
+            self._asked[connection] += 1
             try:
-                return await self._clients[connection].ask(body, path, mode)
+                completion = await client.ask(body, path, mode)
             except UnreachableError as error:
-                if [*self._turn] == [place]:
+                self._lose(connection, error)
+                if all(other in self._lost_at for other, _ in self.places):
                     raise
-                if place in self._turn:
-                    self._turn.remove(place)
-                    self._say(f"{connection.base_url} does not answer ({error}); left out.")
+                continue
+            finally:
+                self._in_flight[connection] -= 1
+            if self._lost_at.pop(connection, None) is not None and len(self.places) > 1:
+                self._say(f"{connection.base_url} answers again.")
+            return completion
+
+    async def context(self, model: str) -> int | None:
+        """Return how many tokens the least busy server says question and answer have."""
+        return await self._client(*self._least_busy()).context(model)
+
+    def _least_busy(self) -> Place:
+        """Return the server to ask: of the lost ones only where its minute is over, or all are."""
+        now = time.monotonic()
+        there = [place for place in self.places if not self._is_out(place[0], now)]
+        if not there:  # the one that was lost the longest ago
+            return min(self.places, key=lambda place: self._lost_at[place[0]])
+        return min(there, key=lambda place: (self._in_flight[place[0]], self._asked[place[0]]))
+
+    def _is_out(self, connection: Connection, now: float) -> bool:
+        lost_at = self._lost_at.get(connection)
+        if lost_at is None:
+            return False
+        # After a minute one request at a time tries it.
+        return now - lost_at < LEFT_OUT or self._in_flight[connection] > 0
+
+    def _lose(self, connection: Connection, error: UnreachableError) -> None:
+        is_new = connection not in self._lost_at
+        self._lost_at[connection] = time.monotonic()
+        if is_new and len(self.places) > 1:
+            self._say(
+                f"{connection.base_url} does not answer ({error}); left out, and tried again "
+                "after a minute."
+            )
+
+    def _client(self, connection: Connection, key: str) -> Client:
+        if connection not in self._clients:
+            self._clients[connection] = self._connect(connection, key)
+            if not connection.is_local:
+                self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
+        return self._clients[connection]
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,9 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judge.backends import options
-from judge.backends.base import UNREAD, Client, Judge, JudgeSettings, Mode, in_words
+from judge.backends.base import Client, Judge, JudgeSettings, Mode
 from judge.backends.connection import FORM_KEY, NO_KEY, Connection, Pool
 from judge.backends.hosted import HostedJudge
+from judge.prompts import Prompt
 from judge.rubrics import Rubric
 from judge.types import CompletionRequest, Message
 
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 OPENAI_URL = "https://api.openai.com/v1"
-
-# What instructor calls the modes: its plain JSON asks nothing of the server.
-_MODES = {Mode.JSON_SCHEMA: "JSON_SCHEMA", Mode.JSON: "MD_JSON"}
 
 
 def connect(connection: Connection, key: str) -> Client:
@@ -37,42 +36,39 @@ def key_name(connection: Connection) -> str:
 
 
 def _messages(turns: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": turn.role, "content": turn.content} for turn in in_words(turns)]
+    return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
 class Structured:
     """Turns a conversation into the body of a request for a reply of the form `model`.
 
-    `instructor` words the request; the rubric's models validate the reply where it is read.
+    `instructor` makes the schema's form from the rubric's model. The words for plain JSON are
+    those of the prompt. The rubric's models validate the reply where it is read.
     """
 
-    def __init__(self, model: type[BaseModel]) -> None:
-        self._model = model
+    def __init__(self, model: type[BaseModel], prompt: Prompt) -> None:
+        self._model, self._prompt = model, prompt
         self.schema: Mapping[str, object] = model.model_json_schema()
 
-    def body(self, mode: Mode, turns: Sequence[Message]) -> dict[str, Any]:
-        """Return the body's keys that `mode` needs, `messages` among them."""
-        messages = _messages(turns)
-        if mode is Mode.JSON_SCHEMA:
-            return {"messages": messages, FORM_KEY: self._by_schema}
-        # The form is described with the question, before the first answer that was not read.
-        first = next((i - 1 for i, turn in enumerate(turns) if turn.role == UNREAD), len(turns))
-        described = self._worded(mode, messages=messages[:first])["messages"]
-        return {"messages": [*described, *messages[first:]]}
+    def described(self, turns: Sequence[Message]) -> list[Message]:
+        """Return a conversation whose system turn ends with the prompt's words for plain JSON."""
+        words = self._prompt.plain_json(json.dumps(self.schema, indent=2, ensure_ascii=False))
+        if turns[0].role != "system":
+            return [Message("system", words), *turns]
+        return [Message("system", f"{turns[0].content}\n\n{words}"), *turns[1:]]
 
     @cached_property
-    def _by_schema(self) -> dict[str, Any]:
-        form: dict[str, Any] = self._worded(Mode.JSON_SCHEMA)[FORM_KEY]
+    def by_schema(self) -> dict[str, Any]:
+        """The value of `response_format` that holds a reply to the schema."""
+        import instructor
+        from instructor.processing import handle_response_model
+
+        _, body = handle_response_model(self._model, instructor.Mode.JSON_SCHEMA)
+        form: dict[str, Any] = body[FORM_KEY]
         # Servers hold a reply to a form strictly where that is closed.
         if self.schema.get("additionalProperties") is False:
             form["json_schema"]["strict"] = True
         return form
-
-    def _worded(self, mode: Mode, **body: Any) -> dict[str, Any]:  # noqa: ANN401
-        import instructor
-        from instructor.processing import handle_response_model
-
-        return handle_response_model(self._model, instructor.Mode[_MODES[mode]], **body)[1]
 
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
@@ -89,7 +85,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     if named and not settings.base_urls:
         settings.say(f"The server is the one that OPENAI_BASE_URL names: {named}")
     prompt, reply = options.prompt_and_reply(rubric, model, settings)
-    return OpenAIJudge(
+    judge = OpenAIJudge(
         name=model,
         version=model,
         served_as=model,
@@ -99,9 +95,17 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         questions=options.questions(rubric, prompt, reply, settings.environ),
         servers=Pool(places, model, settings.say, connect),
         max_tokens=options.max_tokens(model, settings),
+        is_limit_asked=settings.max_tokens is not None,
         asked=settings.sampling,
         say=settings.say,
     )
+    if options.takes_no_temperature(model, settings):
+        # What it would refuse is not tried: in a batch a refusal takes a day.
+        form = judge.refusals.form.without("max_tokens", "max_completion_tokens")
+        if "temperature" not in settings.sampling:
+            form = form.without("temperature")
+        judge.refusals.form = form
+    return judge
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -113,14 +117,20 @@ class OpenAIJudge(HostedJudge):
     )
     _forms: list[Structured] = field(init=False, default_factory=list)
 
-    def __post_init__(self, max_tokens: int) -> None:
-        super().__post_init__(max_tokens)
-        forms = [self.form, *(form for _, form in self.questions.values())]
-        self._forms = [Structured(form) for form in forms if form is not None]
+    def __post_init__(self, max_tokens: int, is_limit_asked: bool) -> None:
+        super().__post_init__(max_tokens, is_limit_asked)
+        forms = [(self.prompt, self.form), *self.questions.values()]
+        self._forms = [Structured(form, prompt) for prompt, form in forms if form is not None]
 
     def conversation(self, request: CompletionRequest) -> dict[str, Any]:
         """Return the messages, and the form of the reply as `mode` asks for it."""
         form = next((form for form in self._forms if form.schema == request.schema), None)
         if form is None or self.mode is None:
-            return {"messages": _messages(request.messages)}
-        return form.body(self.mode, request.messages)
+            return {"messages": _messages(self.turns(request.messages))}
+        turns = request.messages
+        if self.mode is Mode.JSON:
+            turns = form.described(turns)
+        body: dict[str, Any] = {"messages": _messages(self.turns(turns))}
+        if self.mode is Mode.JSON_SCHEMA:
+            body[FORM_KEY] = form.by_schema
+        return body

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,13 +32,16 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.connection import FORM_KEY, NO_KEY, Connection
+from judge.backends.connection import NO_KEY, Connection
+from judge.backends.refusals import SYSTEM, named_in, names_longest
 from judge.backends.replies import MOST_BYTES, TooLongReplyError, bounded
+from judge.backends.waits import retry_after
+from judge.endings import FILTERED, NO_ANSWER, REASONING, REFUSAL, STOP, kind_of
 from judge.types import Completion, JudgeError, Usage
 
-USAGE_KEY = "usage"
-LONGEST_WAIT = 300.0  # seconds that a server's `Retry-After` is obeyed
+_USAGE = "usage"
 _MOST_TOKENS = 2**53
+_LOOK_UP = 10.0  # seconds that the list of models may take
 
 _IS_LONG = "context_length_exceeded"
 # The words of OpenAI and Azure, vLLM, SGLang, llama.cpp, Ollama and TGI (see the tests).
@@ -50,29 +53,28 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _Meaning: TypeAlias = tuple[type[JudgeError] | type[AskError], str]
-_KEY = "{url} refuses the key ({status}: {words}); check OPENAI_API_KEY or AZURE_OPENAI_API_KEY"
 # What an error reply means, by its status, code or type: the first of these that it has. A
 # `JudgeError` stops the run, since no other request would escape it.
 _MEANINGS: dict[int | str, _Meaning] = {
     "insufficient_quota": (JudgeError, "{url} has no quota left ({words})"),
+    402: (JudgeError, "{url} has no quota left ({words})"),
     429: (OverloadError, "rate limit"),
-    401: (JudgeError, _KEY),
-    403: (JudgeError, _KEY),
-    404: (JudgeError, "{url} does not have the model ({words}); check --judge and --base-url"),
     **dict.fromkeys((502, 503, 504, 520, 522, 524, 529), (UnavailableError, "status {status}")),
-    _IS_LONG: (StudyError, "too long"),
     **dict.fromkeys((408, 409, 425), (TransientError, "status {status}")),
     # The server itself found its reply to be of another form than was asked for (Groq).
     "json_validate_failed": (TransientError, "withheld reply"),
     "tool_use_failed": (TransientError, "withheld reply"),
     "content_filter": (StudyError, "content filter"),
+    # Where an error inside a reply of 200 has a code in words.
+    "rate_limit_exceeded": (OverloadError, "rate limit"),
+    "overloaded_error": (UnavailableError, "overloaded"),
+    "server_error": (TransientError, "server error"),
 }
-_REFUSALS = (400, 422, 501)
-_BY_HUNDREDS: dict[int, _Meaning] = {
-    3: (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url"),
-    4: (JudgeError, "{url} refuses the request ({status}: {words})"),
-    5: (TransientError, "status {status}"),
-}
+_REDIRECTS = (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url")
+_SERVER_ERROR = (TransientError, "status {status}")
+_NOT_IMPLEMENTED = 501
+# What a body has besides what may be refused.
+_NEEDED = frozenset({"model", "messages", "prompt", "stop_token_ids"})
 
 
 def client(connection: Connection, key: str, most_bytes: int = MOST_BYTES) -> openai.AsyncOpenAI:
@@ -135,7 +137,7 @@ class OpenAIClient(Client):
                 )
         except openai.APIStatusError as error:
             self._was_found = True
-            raise meaning(error.response, self._url, body, mode, self._key) from error
+            raise meaning(error.response, self._url, body, self._key) from error
         except (OSError, openai.APIConnectionError) as error:
             raise self._unsent(error) from error
         self._was_found = True
@@ -144,7 +146,23 @@ class OpenAIClient(Client):
             answer = jsonio.read(response.content, mark_repeated=True)
         except jsonio.JsonError as error:
             raise UnreadableReplyError("it is not a chat completion") from error
-        return priced_completion(answer, mode, self._key)
+        return read_reply(answer, response, self._url, body, mode, self._key)
+
+    async def context(self, model: str) -> int | None:
+        """Return `max_model_len` of the model in `/v1/models`, None where it is not said."""
+        try:
+            async with asyncio.timeout(min(self._connection.timeout, _LOOK_UP)):
+                response: httpx2.Response = await self._openai.get(
+                    "/models", cast_to=httpx2.Response
+                )
+            listed = jsonio.read(response.content)["data"]
+            found = [each for each in listed if each.get("id") == model] or listed[:1]
+            length = found[0]["max_model_len"]
+        except (OSError, openai.OpenAIError, jsonio.JsonError, LookupError, TypeError, ValueError):
+            return None
+        except AttributeError:
+            return None
+        return length if type(length) is int and length > 0 else None
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -178,12 +196,21 @@ class OpenAIClient(Client):
         return (UnreachableError if is_away else UnavailableError)("connection", words)
 
 
-def priced_completion(answer: Any, mode: Mode | None, key: str) -> Completion:  # noqa: ANN401
-    """Return the answer in a reply's JSON; an `AskError` has the usage that came with it."""
+def read_reply(
+    answer: Any,  # noqa: ANN401
+    response: httpx2.Response,
+    url: str,
+    sent: Mapping[str, Any],
+    mode: Mode | None,
+    key: str,
+) -> Completion:
+    """Return the answer in a reply's JSON; raises the error that it is, with its usage."""
     usage = _usage_of(answer)
     try:
         if repeated := _repeated_key(answer):
             raise UnreadableReplyError(f"it has the key {repeated!r} twice")
+        if wrong := error_inside(answer, response, url, sent, key):
+            raise wrong
         return replace(completion_of(answer, mode, key), usage=usage)
     except AskError as error:
         error.usage = usage
@@ -192,18 +219,18 @@ def priced_completion(answer: Any, mode: Mode | None, key: str) -> Completion:  
 
 def _usage_of(reply: Any) -> Usage | None:  # noqa: ANN401
     """Return the usage in a reply's JSON, whatever else it is; None where it is odd."""
-    if not isinstance(reply, Mapping) or USAGE_KEY in jsonio.repeated_keys(reply):
+    if not isinstance(reply, Mapping) or _USAGE in jsonio.repeated_keys(reply):
         return None
-    return _usage(reply.get(USAGE_KEY))
+    return _usage(reply.get(_USAGE))
 
 
 def _repeated_key(reply: Any) -> str | None:  # noqa: ANN401
     """Return a key that an object of a reply has twice, outside its usage."""
     if isinstance(reply, Mapping):
         for key in jsonio.repeated_keys(reply):
-            if key != USAGE_KEY:
+            if key != _USAGE:
                 return key
-        parts = [value for name, value in reply.items() if name != USAGE_KEY]
+        parts = [value for name, value in reply.items() if name != _USAGE]
     elif isinstance(reply, list):
         parts = reply
     else:
@@ -215,30 +242,96 @@ def _repeated_key(reply: Any) -> str | None:  # noqa: ANN401
 
 
 def completion_of(answer: Any, mode: Mode | None, key: str) -> Completion:  # noqa: ANN401
-    """Return the answer in a reply's JSON."""
+    """Return the answer in a reply's JSON; raises `AskError` where it has none.
+
+    The model's name, the usage and the ending may be missing; what was said is what counts.
+    """
     try:
         choice = answer["choices"][0]
-        finish_reason = str(choice["finish_reason"])
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
-        text, refusal = message.get("content"), message.get("refusal")
-        model, usage = str(answer["model"]), _usage(answer.get("usage"))
+        text, refusal = _text(message.get("content")), message.get("refusal")
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+        model, usage = answer.get("model"), _usage(answer.get("usage"))
+        ending, why = kind_of(choice.get("finish_reason")), choice.get("error")
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         words = _words(_error(answer), key) if isinstance(answer, Mapping) else ""
         raise UnreadableReplyError(
             f"it is not a chat completion{words and f': {words}'}"
         ) from error
-    if not isinstance(text, str | None) or not isinstance(refusal, str | None):
+    if text is None or not isinstance(refusal, str | None):
         raise UnreadableReplyError("it is not a chat completion: its text is not a string")
-    if finish_reason == "content_filter":
-        raise StudyError("content filter", "the server withheld the answer")
+    failed: AskError | None = None
+    if ending == FILTERED:
+        failed = StudyError("content filter", "the server withheld the answer")
+    elif ending == NO_ANSWER:
+        words = _words(_error(why), key) if why else f"it ended with {choice['finish_reason']}"
+        failed = TransientError("answer broken off", words[:300])
+    if failed:
+        failed.usage = usage
+        raise failed
+    if refusal:
+        ending = REFUSAL
+    elif not text.strip() and isinstance(reasoning, str) and reasoning.strip():
+        ending = REASONING if ending in (STOP, "") else ending
     return Completion(
-        text=refusal or text or "",
-        finish_reason="refusal" if refusal else finish_reason,
-        model=model,
+        text=refusal or text,
+        finish_reason=ending,
+        model=model if isinstance(model, str) else "",
         usage=usage,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         mode=mode.value if mode else None,
     )
+
+
+# Kinds of parts that are thought, or a call, and no answer.
+_NO_TEXT = ("thinking", "reasoning", "redacted_thinking", "tool_use", "tool_call")
+
+
+def _text(content: object) -> str | None:
+    """Return the text of a message's content, which may come in parts; None where it has none."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        if not isinstance(part, Mapping):
+            return None
+        if part.get("type") in _NO_TEXT:
+            continue
+        text = part.get("text")
+        if isinstance(text, Mapping):
+            text = text.get("value")
+        if not isinstance(text, str):
+            return None
+        texts.append(text)
+    return "".join(texts)
+
+
+def error_inside(
+    answer: object, response: httpx2.Response, url: str, sent: Mapping[str, Any], key: str
+) -> Exception | None:
+    """Return the error that a reply of 200 holds, None where it holds none or an answer too."""
+    if not isinstance(answer, Mapping) or not answer.get("error") or answer.get("choices"):
+        return None
+    code = _error(answer).get("code")
+    status = 0
+    if isinstance(code, int | str) and str(code).isdecimal():
+        status = int(code)
+    if not 400 <= status < 600:
+        known = [mark for mark in _MEANINGS if mark in _marks(_error(answer), 0)]
+        if not known:
+            return None
+        status = 500
+    # Not those that say how the body was packed.
+    headers = {k: v for k, v in response.headers.items() if not k.startswith("content-")}
+    reply = httpx2.Response(status, headers=headers, content=json.dumps(answer).encode())
+    return meaning(reply, url, sent, key)
 
 
 def _usage(usage: object) -> Usage | None:
@@ -258,25 +351,28 @@ def _usage(usage: object) -> Usage | None:
     return found if found.cached_tokens <= found.prompt_tokens else None
 
 
-def meaning(
-    reply: httpx2.Response, url: str, sent: Mapping[str, Any], mode: Mode | None, key: str
-) -> Exception:
+def meaning(reply: httpx2.Response, url: str, sent: Mapping[str, Any], key: str) -> Exception:
     """Return the error that a reply without success is for the request `sent` to `url`."""
     body: Any = reply.content.decode("utf-8", "replace").strip()
     with suppress(jsonio.JsonError):
         body = jsonio.read(body)
     said, text, status = _error(body), str(body), reply.status_code
-    marks = {status, str(said.get("code")), str(said.get("type"))}
-    # Of an error of its own, a server may say in the same words that its memory is full.
-    is_said = status in (400, 422, 500) and _TOO_LONG.search(text)
-    if is_said or marks & {413, "exceed_context_size_error"}:
-        marks.add(_IS_LONG)
+    marks = _marks(said, status)
     words = _words(said, key) or f"status {status}"
+    if status in (401, 403, 404, 405) and isinstance(body, str):
+        words = "no error of an API but a page"
     known = next((known for mark, known in _MEANINGS.items() if mark in marks), None)
-    param, can_be_refused = str(said.get("param") or ""), not known and status in _REFUSALS
-    if can_be_refused and (refused := _refused(sent, mode, param, text.lower())):
-        return RefusedError(refused, words)
-    kind, reason = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
+    # Of an error of its own, a server may say in the same words that its memory is full.
+    is_said = status in (400, 422, 500) and (_TOO_LONG.search(text) or names_longest(text))
+    if marks & {413, _IS_LONG, "exceed_context_size_error"} or (is_said and known is None):
+        return RefusedError(status, words, is_too_long=True)
+    if known is None and 300 <= status < 400:
+        known = _REDIRECTS
+    elif known is None and (status >= 500 and status != _NOT_IMPLEMENTED):
+        known = _SERVER_ERROR
+    if known is None:
+        return RefusedError(status, words, named_in(_refusable(sent), text, _param(said)))
+    kind, reason = known
     reason = reason.format(url=url, status=status, words=words)
     if not issubclass(kind, AskError):
         return kind(reason)
@@ -284,29 +380,43 @@ def meaning(
     error.is_free = 400 <= status < 500
     error.usage = _usage_of(body)
     if isinstance(error, TransientError):
-        with suppress(KeyError, ValueError):
-            seconds = float(reply.headers["retry-after"])
-            is_number = seconds == seconds
-            error.retry_after = min(max(0.0, seconds), LONGEST_WAIT) if is_number else None
+        error.retry_after = retry_after(reply.headers, words)
     return error
 
 
-def _refused(
-    sent: Mapping[str, Any], mode: Mode | None, param: str, text: str
-) -> Mode | str | None:
-    # Servers have no common words for a mode that they do not take: whatever they refuse and do
-    # not say to be something else may be the mode.
-    optional = [name for name in sent if name not in ("model", "messages", "prompt", FORM_KEY)]
-    quoted = (name for name in optional if f"'{name}'" in text)
-    named = param if param in optional else next(quoted, None)
-    if named and "support" in text:
-        return named
-    return None if named or (param and not param.startswith(FORM_KEY)) else mode
+def _marks(said: Mapping[str, object], status: int) -> Set[int | str]:
+    return {status, str(said.get("code")), str(said.get("type"))}
+
+
+def _refusable(sent: Mapping[str, Any]) -> list[str]:
+    names = [name for name in sent if name not in _NEEDED]
+    turns = sent.get("messages") or ()
+    if any(turn.get("role") in (SYSTEM, "developer") for turn in turns):
+        names.append(SYSTEM)
+    return names
+
+
+def _param(said: Mapping[str, object]) -> str:
+    """Return the parameter that an error names in a field of its own, "" where it has none."""
+    places = said.get("loc") or said.get("param")
+    if isinstance(places, list):
+        places = ".".join(map(str, places))
+    return places if isinstance(places, str) else ""
 
 
 def _error(body: object) -> Mapping[str, object]:
-    error = body.get("error", body) if isinstance(body, Mapping) else body
-    return error if isinstance(error, Mapping) else {"message": error}
+    """Return the error in a reply, whatever it stands in; its sentence is its `message`."""
+    error = body
+    for name in ("error", "errors", "detail"):
+        if isinstance(error, Mapping) and error.get(name):
+            error = error[name]
+        if isinstance(error, list) and error:
+            error = error[0]
+    if not isinstance(error, Mapping):
+        return {"message": error}
+    if "message" not in error and (text := error.get("msg") or error.get("error_message")):
+        return {**error, "message": text}
+    return error
 
 
 def _words(error: Mapping[str, object], key: str) -> str:

@@ -25,6 +25,9 @@ _REASONS = re.compile(
     r"|[-_](?:thinking|reasoner|reasoning)(?:[-_:]|$)",
     re.IGNORECASE,
 )
+# OpenAI's own that reason: another name of the token limit, and no temperature
+# (developers.openai.com/docs/guides/reasoning).
+_OPENAI_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5)", re.IGNORECASE)
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 # What other options set, and what would spoil the one whole answer that is read.
@@ -56,6 +59,12 @@ def max_tokens(model: str, settings: JudgeSettings) -> int:
     effort = settings.sampling.get("reasoning_effort")
     reasons = effort != "none" if effort is not None else _REASONS.search(model) is not None
     return REASONING_MAX_TOKENS if reasons else MAX_TOKENS
+
+
+def takes_no_temperature(model: str, settings: JudgeSettings) -> bool:
+    """Whether a model is one of OpenAI's that reason, which take `max_completion_tokens` alone."""
+    is_off = settings.sampling.get("reasoning_effort") == "none"
+    return not is_off and _OPENAI_REASONS.search(model) is not None
 
 
 def is_green(model: str) -> bool:

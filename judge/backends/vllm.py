@@ -351,5 +351,6 @@ def served(
     }
     if encoder is None:
         form = options.form(rubric, prompt, reply)
+        judge["is_limit_asked"] = settings.max_tokens is not None
         return OpenAIJudge(reply=reply, form=form, say=settings.say, **judge)
     return VLLMJudge(encoder=encoder, **judge)

@@ -30,13 +30,14 @@ from judge.backends.base import (
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.connection import NO_KEY, Connection, Place, Pool
-from judge.backends.openai import OpenAIJudge, key_name
-from judge.backends.openai_client import client, masked, meaning, priced_completion
+from judge.backends.connection import FORM_KEY, NO_KEY, Connection, Place, Pool
+from judge.backends.openai import OPENAI_URL, OpenAIJudge, key_name
+from judge.backends.openai_client import client, masked, meaning, read_reply
+from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreError, Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.batching.remote import RemoteBatch, batch_of, id_of
-from judge.running.cost import Prices
+from judge.running.cost import Prices, unbounded
 from judge.running.engine import (
     EarlyAnswers,
     Progress,
@@ -65,11 +66,11 @@ class GoneError(JudgeError):
 
 
 def read_answer(
-    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, key: str = NO_KEY
+    line: Mapping[str, Any], sent: Mapping[str, Any], mode: Mode | None, key: str = NO_KEY
 ) -> Completion:
     """Return the answer in a line; raises what asking raises, or `TransientError` without one.
 
-    `key` is what the server was sent, and is masked where it repeats it.
+    `sent` is the body of the request, `key` what the server was sent, masked where it repeats it.
     """
     response = line.get("response")
     if not isinstance(response, Mapping):
@@ -80,8 +81,8 @@ def read_answer(
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
         reply = httpx2.Response(status, content=json.dumps(body).encode())
-        raise meaning(reply, "the batch", sampling, mode, key)
-    return priced_completion(body, mode, key)
+        raise meaning(reply, "the batch", sent, key)
+    return read_reply(body, httpx2.Response(200), "the batch", sent, mode, key)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -207,9 +208,9 @@ class Provider:
                 raise GoneError(
                     f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
-            wrong = meaning(error.response, self.url, {}, None, self.key)
+            wrong = meaning(error.response, self.url, {}, self.key)
             if isinstance(wrong, RefusedError):
-                wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
+                wrong = Refusals(address=self.url).stop(wrong)
             raise wrong from error
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
@@ -223,6 +224,13 @@ _MOST_FILE, _LONG_LINE = 200_000_000, 2**20
 _LOOKS, _LEAST_PAUSE = 3, 5.0
 _TIMES = 3  # that a question is asked which has had no answer
 _NO_ROOM = "token_limit_exceeded"
+_NO_REASON = "it gives no reason; look at the batch on the page of batches of your provider"
+
+
+def _fault(error: Any) -> str:  # noqa: ANN401 - openai's own, as the server sent it
+    """Return what is wrong with a file of requests, and in which line if that is said."""
+    words = str(error.message or error.code or "")
+    return f"line {error.line}: {words}" if words and error.line is not None else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +318,8 @@ class BatchRun:
 
     async def _send(self) -> Counter[str]:
         budget = self.session.budget
+        if budget is not None and not self.judge.is_bounded:
+            raise unbounded(self.judge.version)
         running = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
         for batch in running:  # each is paid from the budget before more is sent
             if batch.id not in self._reserved and budget and batch.most is not None:
@@ -431,7 +441,7 @@ class BatchRun:
         """Read a batch that has ended; return whether its questions have met their ends."""
         if remote.status == "failed":
             errors = (remote.errors and remote.errors.data) or []
-            faults = "; ".join(f"line {error.line}: {error.message}" for error in errors)[:500]
+            faults = "; ".join(filter(None, map(_fault, errors)))[:500] or _NO_REASON
             self._settle(batch, 0.0)
             self.ledger.drop(batch)
             if all(error.code != _NO_ROOM for error in errors):
@@ -442,21 +452,24 @@ class BatchRun:
             if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
             found: dict[str, AskError | None] = {}
-            spent, refusals = Progress(total=0), list[RefusedError | JudgeError]()
+            spent, refused = Progress(total=0), dict[str, RefusedError | JudgeError]()
             path = self.ledger.folder / "answers.jsonl"
             try:
                 for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
                     await self.provider.download(file_id, path, batch.n)
                     for line in lines_of(path):
-                        self._take(line, batch, found, spent, refusals)
+                        self._take(line, batch, found, spent, refused)
             finally:
                 path.unlink(missing_ok=True)
             no_answer = AskError("no answer", f"the batch is {remote.status}")
+            stopped = self._weigh(batch, found, refused)
             ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | found
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch)
         for key, error in ends.items():
             self._times[key] += 1
+            if isinstance(error, AdaptedError):
+                continue
             if error and (isinstance(error, StudyError) or self._times[key] >= _TIMES):
                 self.unanswerable[key] = StudyError(error.reason, error.detail)
         self._settle(batch, spent.dollars)
@@ -465,10 +478,8 @@ class BatchRun:
         cost = "unknown" if spent.dollars is None else f"${spent.dollars:,.2f}"
         answered = f"{spent.asked:,} of {batch.n:,} answered"
         self.listener.say(f"Batch {batch.id} is {remote.status}: {answered}; cost {cost}.")
-        for refusal in refusals:
-            if isinstance(refusal, JudgeError):
-                raise JudgeError(f"batch {batch.id}: {refusal}") from refusal
-            self.judge.leave_out(refusal.what, refusal.detail)
+        if stopped:
+            raise JudgeError(f"batch {batch.id}: {stopped}") from stopped
         if remote.status == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
         return True
@@ -479,7 +490,7 @@ class BatchRun:
         batch: Batch,
         found: dict[str, AskError | None],
         spent: Progress,
-        refusals: list[RefusedError | JudgeError],
+        refused: dict[str, RefusedError | JudgeError],
     ) -> None:
         """Read a line: the answer goes to the cache, its question's end to `found`."""
         cache = self.session.cache
@@ -497,33 +508,80 @@ class BatchRun:
         found[key] = None
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
-            sampling = record["sampling"]
-            completion = read_answer(value, sampling, mode, self.provider.key)
+            answer = read_answer(value, self._sent(record, mode), mode, self.provider.key)
+            completion = self.judge.with_ending(answer)
         except AskError as error:
             found[key] = error
             if error.usage is not None:
                 spent.paid_for_nothing(error.usage, self._prices.dollars(error.usage))
         except (RefusedError, JudgeError) as error:
-            refusals.append(error)
+            refused[key] = error
         else:
             if cache.find(key) is None:  # it is, where a process was killed in between
                 cache.keep(key, record, completion, batch.kind, is_batched=True)
             spent.paid(completion, self._prices.dollars(completion.usage))
+
+    def _sent(self, record: Mapping[str, Any], mode: Mode | None) -> dict[str, Any]:
+        """Return as much of what was sent for a question as a refusal may name."""
+        sent: dict[str, Any] = {**self.judge.as_sent(record["sampling"])}
+        sent["messages"] = [{"role": role} for role, _ in record["messages"]]
+        if mode is Mode.JSON_SCHEMA:
+            sent[FORM_KEY] = {}
+        return sent
+
+    def _weigh(
+        self,
+        batch: Batch,
+        found: dict[str, AskError | None],
+        refused: Mapping[str, RefusedError | JudgeError],
+    ) -> JudgeError | None:
+        """Decide what the refused lines of a batch are about; returns why the run stops, if so.
+
+        A question that is to be asked again has an `AskError` in `found`.
+        """
+        table = self.judge.refusals
+        form = replace(table.form, mode=Mode(batch.mode) if batch.mode else None)
+        n_answered = sum(error is None for error in found.values()) - len(refused)
+        if n_answered:
+            table.accept(form)
+        is_first = not any(self._times[key] for key in refused)
+        for key, error in sorted(refused.items()):
+            if isinstance(error, JudgeError):
+                return error
+            is_most = n_answered and len(refused) >= IN_A_ROW and len(refused) > n_answered
+            if is_most and is_first and not error.is_too_long:
+                return table.stop(error)
+            meant = table.refuse(error, form, key, is_in_order=False)
+            if isinstance(meant, JudgeError):
+                return meant
+            found[key] = meant if isinstance(meant, AskError) else OnceMoreError(REFUSED)
+        return None
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
             self.session.budget.settle(batch.most, dollars)
 
 
-async def cancel(ledger: Ledger, batch_id: str, environ: Mapping[str, str]) -> str:
-    """Cancel a batch, and return what became of it; raises `JudgeError` for one that ended.
+async def cancel(
+    ledger: Ledger, batch_id: str, environ: Mapping[str, str], base_url: str | None = None
+) -> str:
+    """Cancel a batch, and return what became of it.
 
-    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    The key goes to the server that the command names (`base_url`, else `OPENAI_BASE_URL`, else
+    OpenAI), never to one that only the record of batches names. A batch that the provider no
+    longer has is forgotten, and its questions are asked again. Raises `JudgeError` for a batch
+    that has ended, and for one at another server.
     """
     batch = ledger.batch(batch_id)
     if batch.state != RUNNING:
         raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
-    connection = Connection(batch.server, TIMEOUT)
+    named = base_url or environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+    connection = Connection(named.rstrip("/"), TIMEOUT)
+    if connection.base_url != batch.server:
+        raise JudgeError(
+            f"batch {batch.id} was sent to {batch.server}, and this command would send the key to "
+            f"{connection.base_url}: if that address is right, add --base-url {batch.server}"
+        )
     try:
         async with Provider(connection, connection.key(environ, key_name(connection))) as provider:
             remote = await provider.look(str(batch.remote_id))

@@ -17,14 +17,18 @@ from tenacity import (
 
 from judge.backends.base import (
     AskError,
+    Mode,
     OverloadError,
+    RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.running.cost import Prices
+from judge.backends.hosted import HostedJudge
+from judge.backends.refusals import AdaptedError, OnceMoreError, Refusals, RequestForm
+from judge.running.cost import Prices, unbounded
 from judge.running.engine import Question, StoppedError, StopSignal
 from judge.running.records import CachedAnswer
 from judge.types import Completion, CompletionRequest, JudgeError
@@ -34,8 +38,12 @@ if TYPE_CHECKING:
     from judge.running.session import JudgeSession
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
+# The requests that were under way when a server was first overloaded say so within these seconds.
+_ROUND = 1.0
 # A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.
 _OVERLOAD = 0.25
+# How often to look whether requests that are under way show what a refusal is about, in seconds.
+_EVIDENCE_PAUSE = 0.02
 # What is no completion is asked for so often.
 _UNREADABLE_REQUESTS = 2
 # How long to leave a question to another process that is asking it, in seconds, or as long as a
@@ -45,13 +53,20 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
 _UNLUCKY = 3
+_MODES = {None: None, **{mode.value: mode for mode in Mode}}
 
 
 class Limiter:
-    """The one limit on requests in flight, `most`; in an outage one at a time tries."""
+    """The one limit on requests in flight, at most `most`; in an outage one at a time tries.
+
+    A server that is overloaded gets half as many, and one more after each full round of answers
+    (additive increase, multiplicative decrease).
+    """
 
     def __init__(self, most: int, max_outage: float = 1800.0) -> None:
         self.most = most
+        self.allowed = float(most)
+        self._halved_at = float("-inf")
         self.in_flight = 0
         self.max_outage = max_outage
         self._freed = asyncio.Event()
@@ -69,7 +84,7 @@ class Limiter:
         while True:
             if (pause := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
-            elif self.in_flight >= (1 if self.is_lost else self.most):
+            elif self.in_flight >= (1 if self.is_lost else int(self.allowed)):
                 self._freed.clear()
                 await self._freed.wait()
             else:
@@ -84,6 +99,17 @@ class Limiter:
     def hold(self, seconds: float) -> None:
         """Give no places for so many seconds, as the server asks."""
         self._held_until = max(self._held_until, time.monotonic() + seconds)
+
+    def overloaded(self) -> None:
+        """Note that the server asks for fewer requests, once for all that are under way."""
+        now = time.monotonic()
+        if now - self._halved_at >= _ROUND:
+            self._halved_at = now
+            self.allowed = max(1.0, min(self.allowed, self.in_flight + 1) / 2)
+
+    def answered(self) -> None:
+        """Note an answer: after a full round of them there is room for one more."""
+        self.allowed = min(float(self.most), self.allowed + 1 / self.allowed)
 
     def reached(self) -> None:
         """Note that somebody answered, whatever it was: an outage is over."""
@@ -180,6 +206,9 @@ class CachedClient:
         self._stop = session.stop
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
+        judge = session.judge
+        is_hosted = isinstance(judge, HostedJudge)
+        self.refusals = judge.refusals if is_hosted else Refusals(model=judge.version)
         self._flights: dict[str, _Flight] = {}
         self._paying = 0
 
@@ -193,6 +222,8 @@ class CachedClient:
                 completion = self._cache.find(name)
                 if completion is not None:
                     self._progress.from_cache += 1
+                    if completion.mode in _MODES:
+                        self.refusals.note_cached(_MODES[completion.mode])
                     return CachedAnswer(completion, name)
                 if name in self._session.unanswerable:
                     raise self._session.unanswerable[name]
@@ -264,7 +295,28 @@ class CachedClient:
             sleep=partial(self._sleep, stop=stop),
             reraise=True,
         )
-        return await retrying(self._send, question, stop)
+        return await retrying(self._sent, question, stop)
+
+    async def _sent(self, question: Question, stop: StopSignal) -> Completion:
+        """Send a request; what is refused is asked in another form, once more, or not at all."""
+        while True:
+            try:
+                completion = await self._send(question, stop)
+            except RefusedError as error:
+                form = error.form if isinstance(error.form, RequestForm) else self.refusals.form
+                while (meant := self.refusals.refuse(error, form, question.study_id)) is None:
+                    await self._sleep(_EVIDENCE_PAUSE, stop)
+                if isinstance(meant, AdaptedError):
+                    continue
+                if isinstance(meant, OnceMoreError):
+                    self._progress.retried(meant)
+                raise meant from error
+            except UnreadableReplyError as error:
+                if over := self.refusals.no_completion(error):
+                    raise over from error
+                raise
+            self.refusals.answered(question.study_id)
+            return completion
 
     def _weight(self, key: str, error: TransientError) -> float:
         """Return how many of its requests an error costs the question; note what it tells."""
@@ -272,6 +324,8 @@ class CachedClient:
             is_sure = isinstance(error, UnreachableError)
             return 0 if self._limiter.unanswered(key, str(error), is_sure=is_sure) else 1
         self._limiter.reached()
+        if isinstance(error, OnceMoreError):
+            return 0  # the table of refusals counts these
         if isinstance(error, UnreadableReplyError):
             return self._session.policy.max_requests / _UNREADABLE_REQUESTS
         return _OVERLOAD if isinstance(error, OverloadError) else 1
@@ -288,16 +342,24 @@ class CachedClient:
             self._stop.check()
             stop.check()
             if payment.budget is not None:
+                self._check_bounded()
                 await self._reserve(payment, question, stop)
             completion = await self._judge.complete(request)
         except TransientError as error:
             spent = self._price_of(error, request)
             self._progress.retried(error)
-            if isinstance(error, OverloadError) and error.retry_after is not None:
-                self._limiter.hold(error.retry_after)
+            if isinstance(error, OverloadError):
+                self._limiter.overloaded()
+                if error.retry_after is not None:
+                    self._limiter.hold(error.retry_after)
             raise
         except StudyError as error:
             spent = self._price_of(error, request)
+            self._limiter.reached()
+            raise
+        except RefusedError as error:
+            if 400 <= error.status < 500:
+                spent = 0.0
             self._limiter.reached()
             raise
         except JudgeError:
@@ -305,6 +367,7 @@ class CachedClient:
             self._limiter.reached()
             raise
         else:
+            self._limiter.answered()
             self._limiter.reached()
             # Kept before it is priced: whatever is odd about its usage, it is paid for.
             self._cache.keep(question.key, question.record, completion, self._session.kind)
@@ -317,6 +380,11 @@ class CachedClient:
             if payment.is_reserved:
                 self._paying -= 1
                 payment.settle(spent, is_kept=is_kept)
+
+    def _check_bounded(self) -> None:
+        """Raise `JudgeError` where an answer may be of any length, and so of any price."""
+        if not self._judge.is_bounded:
+            raise unbounded(self._judge.version)
 
     def _price_of(self, error: AskError, request: CompletionRequest) -> float | None:
         """Return what a request without an answer has cost; None where nobody knows."""

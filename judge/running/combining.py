@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge import jsonio
 from judge.backends.base import Recognised
 from judge.jsonio import from_line
-from judge.manifest import ANNOTATIONS, MANIFEST
+from judge.manifest import ANNOTATIONS, MANIFEST, OLD_FORMAT, RunFileError, read_any_manifest
 from judge.running.engine import COMPOSED
-from judge.running.folder import MADE_BY, Run, claim, damaged
+from judge.running.folder import MADE_BY, Run, claim, damaged, lines_of
 from judge.running.panel import Aggregation, Rule, aggregate, apart
 from judge.running.records import StudyResult, read, result_of
-from judge.running.session import now, with_current_version, write_run
+from judge.running.session import kind_of, now, with_current_version, write_run
 from judge.signature import Signature, StudiesDigest
 from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
@@ -284,29 +285,38 @@ def _digest(text: str) -> str:
 # Raw answers
 
 
-def entries(run: Run) -> Iterator[Entry | Unreadable]:
-    """Yield all answers of `run` as entries of the cache, a damaged one as `Unreadable`."""
-    from judge.cache.store import Unreadable, UnreadableError, entry_of
+def entries(folder: Path) -> Iterator[Entry | Unreadable]:
+    """Yield all answers of the run in `folder` as entries of the cache; damaged as `Unreadable`.
 
-    model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
+    A run of the format before this one has them too. Raises `JudgeError` for no run.
+    """
+    from judge.cache.store import Unreadable, UnreadableError, entry_of, tag_of
+
+    manifest = read_any_manifest(folder)
+    form = manifest["format"]
+    try:
+        model, kind = str(manifest["judge"]["version"]), kind_of(str(manifest["signature"]))
+    except (TypeError, LookupError) as error:
+        raise RunFileError(folder / MANIFEST, "it does not name the judge") from error
+    path = folder / ANNOTATIONS
     without = 0
-    for number, line in enumerate(run.lines(), 1):
+    for number, line in enumerate(lines_of(path), 1):
         try:
-            record = from_line(line, number)
-            for part in (*record["earlier"], record):
-                key = part["cache_key"]
+            # Lines of the older format have no checksum; each answer in them has its own.
+            record = jsonio.read(line) if form == OLD_FORMAT else from_line(line, number)
+            for part in (*record.get("earlier", ()), record):
+                key = part.get("cache_key")
                 if key is None:
-                    without += part["answer"] is not None
+                    without += part.get("answer") is not None
                 elif key != COMPOSED:  # its parts come before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
-                    yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
-        except (ValueError, UnreadableError) as error:
+                    entry = entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
+                    yield replace(entry, tag=tag_of(kind, entry.completion))
+        except (ValueError, LookupError, TypeError, AttributeError, UnreadableError) as error:
             yield Unreadable(f"{path}, line {number}", str(error))
-        except (LookupError, TypeError) as error:
-            yield Unreadable(f"{path}, line {number}", f"not the answers of a study ({error})")
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(str(run.path), f"{without:,} answers have no key of a cache: {why}")
+        yield Unreadable(str(folder), f"{without:,} answers have no key of a cache: {why}")
 
 
 def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from judge.running.engine import recall
 from judge.studies import StudySet
 from judge.text import counted, left_out
-from judge.types import CompletionRequest, Study, Usage
+from judge.types import CompletionRequest, JudgeError, Study, Usage
 
 if TYPE_CHECKING:
     from judge.cache.store import CompletionCache
@@ -79,6 +79,14 @@ class SpendingLimit:
             f"the next request could pass --max-cost ({self.limit:g} dollars): ${self.spent:,.4g} "
             f"may be spent on these studies already{earlier}. A higher --max-cost goes on"
         )
+
+
+def unbounded(model: str) -> JudgeError:
+    """Return the error for a model that takes no limit of an answer's length, under a limit."""
+    return JudgeError(
+        f"the model {model} takes no limit of an answer's tokens, so that the price of an answer "
+        "has none: leave out --max-cost, or choose another --judge"
+    )
 
 
 @dataclass(slots=True)

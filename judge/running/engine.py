@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.base import AskError, StudyError
-from judge.rubrics.questions import Step, Steps, check_end, combine_answers
+from judge.rubrics.questions import Step, Steps, check_end, combine_answers, is_complete
 from judge.running.records import CachedAnswer, StudyResult, read
 from judge.studies import StudySet
 from judge.text import counted, harmless
@@ -222,6 +222,8 @@ class Question:
     request: CompletionRequest
     attempt: int = 0
     repeat: int = 0
+    study_id: str = ""
+    """The study that it is about: of several questions about one, the first to be asked."""
 
     @cached_property
     def record(self) -> Mapping[str, Any]:
@@ -247,9 +249,10 @@ class Exchange:
         request: CompletionRequest,
         read: Callable[[Completion], tuple[Outcome, Measures | None]],
         step: str = "",
+        study_id: str = "",
     ) -> None:
         self.step = step
-        self.first = Question(request, 0, session.repeat)
+        self.first = Question(request, 0, session.repeat, study_id)
         self.question: Question | None = self.first
         self.answers: list[CachedAnswer] = []
         self.outcome: Outcome | None = None
@@ -283,12 +286,20 @@ def _coming(session: JudgeSession, study: Study, before: list[Exchange]) -> list
     steps = None if judge.runs_inline else session.rubric.steps
     if steps is None:
         reading = partial(read, session.rubric, study)
-        return [] if before else [Exchange(session, judge.request(study), reading)]
+        if before:
+            return []
+        return [Exchange(session, judge.request(study), reading, study_id=study.study_id)]
     if not all(isinstance(exchange.outcome, Annotated) for exchange in before):
         return []
     texts = {exchange.step: exchange.answers[-1].completion.text for exchange in before}
     return [
-        Exchange(session, judge.request_step(step), partial(_read_step, steps, step), step.name)
+        Exchange(
+            session,
+            judge.request_step(step),
+            partial(_read_step, steps, step),
+            step.name,
+            study.study_id,
+        )
         for step in steps.coming(study, texts)
     ]
 
@@ -297,7 +308,7 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
     try:
         check_end(completion)
         check = steps.questions[step.asks].check
-        check(completion.text, step.study, complete=completion.finish_reason == "stop")
+        check(completion.text, step.study, complete=is_complete(completion))
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
     return Annotated(Annotation()), None
@@ -426,6 +437,8 @@ async def judge_all(
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+    if stop.why is None and shared.why is None:
+        session.conclude()
 
 
 def judge_set(
@@ -437,6 +450,11 @@ def judge_set(
     """Judge every study of a set, giving each end to `sink`; raises if not all have one."""
     session.begin(len(studies))
     progress, stop = session.progress, session.stop
+    if session.cache is not None and session.cache.is_upgraded:
+        from judge.cache.store import UPGRADED
+
+        session.cache.is_upgraded = False  # said once
+        listener.say(UPGRADED.format(session.cache.path))
 
     async def tick() -> None:
         while True:

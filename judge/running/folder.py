@@ -409,12 +409,7 @@ class Run(Displayed):
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the annotations as they lie there; raises `JudgeError`."""
-        path = self.path / ANNOTATIONS
-        try:
-            with open_regular(path) as file:
-                yield from file
-        except OSError as error:
-            raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+        return lines_of(self.path / ANNOTATIONS)
 
     def _check_version(self) -> None:
         made, today = self.signature.partition("|")[0], f"{self.rubric.name}:{self.rubric.version}"
@@ -426,6 +421,15 @@ class Run(Displayed):
 
 def _studies_of(line: str) -> str:
     return Signature.parse(line)["studies"]
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file of a run; raises `JudgeError` where it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            yield from file
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
 
 
 def damaged(path: Path, why: str) -> JudgeError:

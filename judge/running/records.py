@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from judge.manifest import adapter
 from judge.rubrics.contract import Rubric
-from judge.rubrics.questions import check_end
+from judge.rubrics.questions import check_end, is_complete
 from judge.stats.summary import OUTCOMES
 from judge.types import (
     Annotated,
@@ -81,7 +81,7 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
     parse = structured.parse if structured else rubric.parse
     try:
         check_end(completion)
-        annotation = parse(completion.text, study, complete=completion.finish_reason == "stop")
+        annotation = parse(completion.text, study, complete=is_complete(completion))
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
     return Annotated(annotation), rubric.measured(annotation, study)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import numbers
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
-from judge.backends.base import StudyError
+from judge.backends.base import Mode, StudyError
+from judge.backends.hosted import HostedJudge
 from judge.manifest import FORMAT
 from judge.plugins import version
 from judge.prompts import TEXT
@@ -41,6 +43,7 @@ from judge.text import says_nothing
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
+    from judge.backends.refusals import Refusals
     from judge.cache.store import CompletionCache
     from judge.running.cached_client import CachedClient
     from judge.running.combining import Shard
@@ -57,8 +60,10 @@ class RequestPolicy:
 
     `concurrency` requests are in flight (None: as the server takes); an unreadable answer is asked
     for `reask` times more; a question takes at most `max_requests`; a server may be gone for
-    `max_outage` seconds; the run may spend `max_cost` US dollars. It is given up where more than
-    half of the first `give_up_after` answers cannot be read (0: never).
+    `max_outage` seconds; judging the studies may cost `max_cost` US dollars in all, with what
+    earlier runs of the same questions have cost. It is given up where more than half of the first
+    `give_up_after` answers cannot be read (0: never). Raises `JudgeError` for a value that is no
+    such number; NumPy's are taken.
     """
 
     concurrency: int | None = None
@@ -74,9 +79,14 @@ class RequestPolicy:
                 continue
             least = int(name in ("concurrency", "max_requests"))
             is_whole = name not in ("max_outage", "max_cost")
-            if type(value) not in (int, int if is_whole else float) or not value >= least:
+            # NumPy's numbers too; a manifest has plain ones.
+            kinds = numbers.Integral if is_whole else numbers.Real
+            is_number = isinstance(value, kinds) and not isinstance(value, bool)
+            if not is_number or not value >= least:
                 kind = "whole number" if is_whole else "number"
                 raise JudgeError(f"{name} is a {kind} from {least} on, not {value!r:.80}")
+            plain = int(value) if isinstance(value, numbers.Integral) else float(value)
+            object.__setattr__(self, name, plain)
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -113,10 +123,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
             budget = SpendingLimit(policy.max_cost)
         self.budget = budget
-        judge.must_limit_tokens = budget is not None
         self._counts_earlier = budget is not None and budget.counts_earlier
         self._folder = folder
         self._opened = ExitStack()
+        if isinstance(judge, HostedJudge) and judge.refusals.address:
+            self._recall_server(judge.refusals)
         self.begin()
 
     @classmethod
@@ -140,6 +151,18 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             folder = place(Path(cache) if cache else None, settings.environ)
         return cls(chosen, loaded, policy or RequestPolicy(), folder, budget, repeat)
 
+    def _recall_server(self, refusals: Refusals) -> None:
+        """Begin with what earlier runs learned of the server, and keep what this one learns."""
+        from judge.cache import servers
+
+        name = f"{refusals.address} {refusals.model}"
+        refusals.recall(servers.recall(self._folder, name))
+
+        def remember(facts: Mapping[str, object]) -> None:
+            servers.remember(self._folder, name, facts)
+
+        refusals.remember = remember
+
     @cached_property
     def cache(self) -> CompletionCache | None:
         """The answers that are kept; raises `JudgeError` where the cache cannot be used."""
@@ -150,11 +173,21 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
         return self._opened.enter_context(CompletionCache(self._folder))
 
-    def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
-        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`."""
+    def signature(
+        self,
+        studies: StudySet,
+        class_source: str,
+        shard: Shard | None = None,
+        *,
+        as_asked: bool = False,
+    ) -> str:
+        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
+
+        It says what is sent, as far as that is known by now; `as_asked`, what was asked for.
+        """
         is_untold = self.rubric.takes_context and not studies.judge_context.context
         parts = [
-            *self.judged_by(),
+            *self.judged_by(as_asked=as_asked),
             *([f"repeat:{self.repeat}"] if self.repeat else []),
             f"section:{studies.section}",
             *(["context:none"] if is_untold else []),
@@ -167,18 +200,26 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         ]
         return str(Signature(parts))
 
-    def judged_by(self) -> list[str]:
+    def judged_by(self, *, as_asked: bool = False) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
         parts = [*_rubric(self.rubric), f"judge:{self.judge.version}", _prompt(self.judge)]
         if self.judge.runs_inline:
             return parts
-        return [*parts, *_asked(self.rubric, self.judge), f"reask:{self.policy.reask}"]
+        judge = self.judge
+        if as_asked:
+            asked = _asked(self.rubric, judge, judge.sampling, None)
+        else:
+            asked = _asked(self.rubric, judge, judge.sent_sampling, judge.mode)
+        return [*parts, *asked, f"reask:{self.policy.reask}"]
 
     @cached_property
     def kind(self) -> str:
-        """What all questions of this judge with this prompt and sampling have in common."""
-        parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
-        return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+        """What all questions of this judge with this prompt and sampling have in common.
+
+        As in the keys of answers, it is what was asked for, whatever the model refuses of it.
+        """
+        asked = _asked(self.rubric, self.judge, self.judge.sampling, None)
+        return _kind(self.judge.version, _prompt(self.judge), *asked)
 
     @property
     def concurrency(self) -> int:
@@ -233,10 +274,29 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             self._asker = CachedClient(self, self.cache)
         return await self._asker.answer(question)
 
+    def conclude(self) -> None:
+        """Raise `JudgeError` where the server has refused all that it was asked in this run."""
+        if self._asker is not None:
+            self._asker.refusals.conclude()
+
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
         self.spending = None
         vars(self).pop("cache", None)  # the next block opens it anew
+
+
+def _kind(*parts: str) -> str:
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+def kind_of(signature: str) -> str:
+    """Return the `kind` of the questions of a run with this signature.
+
+    It is that of the session that made the run where all was sent that was asked for.
+    """
+    known = Signature.parse(signature)
+    asked = [f"{name}:{known[name]}" for name in ("prompt", "sampling", "reply") if name in known]
+    return _kind(known.get("judge", ""), *asked)
 
 
 def _prompt(judge: Judge) -> str:
@@ -244,18 +304,22 @@ def _prompt(judge: Judge) -> str:
     return f"prompt:{','.join(prompts) or 'none'}"
 
 
-def _asked(rubric: Rubric, judge: Judge) -> list[str]:
-    settings = sorted(judge.sampling.items())
-    values = (f"{name}={json.dumps(value, sort_keys=True)}" for name, value in settings)
-    sampling = f"sampling:{','.join(values)}"
+def _asked(
+    rubric: Rubric, judge: Judge, sampling: Mapping[str, object], mode: Mode | None
+) -> list[str]:
+    """Return the parts of a signature that say how a judge was asked."""
+    values = (f"{name}={json.dumps(sampling[name], sort_keys=True)}" for name in sorted(sampling))
+    parts = [f"sampling:{','.join(values)}"]
     if judge.reply == TEXT:
-        return [sampling, f"reply:{TEXT}"]
+        return [*parts, f"reply:{TEXT}"]
+    plain = [Mode.JSON.value] if mode is Mode.JSON else []  # without the schema's hold
     # Without a choice a reply is in the only form that the rubric reads.
     if rubric.reply_model is None or (judge.reply is None and rubric.structured is not None):
-        return [sampling]
+        return parts
     forms = [form for _, form in judge.questions.values() if form] or [rubric.reply_model()]
     written = "".join(json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
-    return [sampling, f"reply:{hashlib.sha256(written.encode()).hexdigest()[:8]}"]
+    digest = hashlib.sha256(written.encode()).hexdigest()[:8]
+    return [*parts, f"reply:{','.join([digest, *plain])}"]
 
 
 def _rubric(rubric: Rubric) -> list[str]:
@@ -346,10 +410,16 @@ def run(
 
         several = SeveralReferences(studies, references)
         studies, rubric = several.asked, several.rubric(rubric)
-    line = session.signature(studies, class_source, shard)
-    if several:
-        line = str(Signature.parse(line).adding(f"references:{references}"))
-    path = out or default_folder(session, whole.model, line)
+    asked = studies
+
+    def signed(*, as_asked: bool = False) -> str:
+        signature = session.signature(asked, class_source, shard, as_asked=as_asked)
+        if several:
+            return str(Signature.parse(signature).adding(f"references:{references}"))
+        return signature
+
+    line = signed()
+    path = out or default_folder(session, whole.model, signed(as_asked=True))
     claim(path, line)
     studies = studies.take(shard.rows(whole)) if shard else studies
     fields = [*whole.fields, *(several.fields if several else ())]
@@ -372,7 +442,7 @@ def run(
         about_input = input_notes(judge, whole)
         recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
         made_by = {
-            "signature": line,
+            "signature": signed(),  # by now it is known what the model takes
             "rubric": rubric.name,
             "model": studies.model,
             "judge": {"name": judge.name, "version": judge.version, "note": judge.note},

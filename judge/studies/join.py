@@ -17,10 +17,12 @@ from judge.files import open_regular
 from judge.manifest import (
     ANNOTATIONS,
     MANIFEST,
+    OLD_FORMAT,
+    ReportsRecord,
     RunFileError,
-    StudyRecord,
     read_line,
-    read_manifest,
+    read_old_line,
+    read_source_manifest,
 )
 from judge.signature import Signature, studies_digest
 from judge.studies.columns import (
@@ -148,17 +150,19 @@ def _read_run(
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
     if replace(fields, encoding=None) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and --column out")
-    manifest, path = read_manifest(Path(source))[0], Path(source) / ANNOTATIONS
+    manifest, path = read_source_manifest(Path(source)), Path(source) / ANNOTATIONS
     try:
         with open_regular(path) as opened:
             data = opened.read()
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    is_old = manifest.format == OLD_FORMAT
+    read = read_old_line if is_old else read_line
     lines = data.splitlines(keepends=True)
-    records = [read_line(path, line, number) for number, line in enumerate(lines, 1)]
+    records = [read(path, line, number) for number, line in enumerate(lines, 1)]
     judged, names = manifest.section, manifest.fields
     combined = manifest.combined
-    if combined is None and manifest.shard is None:
+    if combined is None and manifest.shard is None and not is_old:
         known = Signature.parse(manifest.signature)["studies"]
         if studies_digest(map(_study_of, records)) != known:
             raise RunFileError(path, "its studies are not those that the run's signature is of")
@@ -196,7 +200,7 @@ def _read_run(
     )
 
 
-def _study_of(record: StudyRecord) -> Study:
+def _study_of(record: ReportsRecord) -> Study:
     return Study(
         record["study_id"],
         record["reference"],

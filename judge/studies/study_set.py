@@ -59,10 +59,15 @@ class JudgeContext:
     modality: str | None = None
 
     def read(self, fields: Mapping[str, object]) -> dict[str, Any]:
-        """Return `context`, `prior` and `modality` of the study with these fields."""
+        """Return `context`, `prior` and `modality` of the study with these fields.
+
+        The context is in the order of its fields, and within a field in the field's own. Of two
+        values of one name the first counts.
+        """
         context: dict[str, str] = {}
         for shown in self.context:
-            context = {**read_context(shown, fields[shown]), **context}
+            for name, value in read_context(shown, fields[shown]).items():
+                context.setdefault(name, value)
         prior = prior_report(fields[self.prior]) if self.prior else None
         return {"context": context, "prior": prior, "modality": self.modality}
 
@@ -83,8 +88,9 @@ def attach_context(
 ) -> StudySet:
     """Return the studies with the fields that the judge is shown.
 
-    `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
-    candidates' file alone, whose author must not choose what the judge reads.
+    `context` names fields in the order in which they are shown; None is those called as in
+    `CONTEXT_FIELDS`, in the order of that list, but for the fields of the candidates' file alone,
+    whose author must not choose what the judge reads.
     """
     if context is None:
         usual = [normalise_name(name) for name in CONTEXT_FIELDS]

@@ -276,12 +276,13 @@ class WrongAttribute(Match):
 
     optional: ClassVar = {"explanation": ""}
 
-    severity: Literal["significant", "negligible"]
+    # In this order, so that a judge gives its reason before it settles on a severity.
+    explanation: Line = Field(description="What differs and whether it matters, in a sentence.")
     error_types: Annotated[
         list[Literal[ATTRIBUTES]],  # type: ignore[valid-type]
         BeforeValidator(_attributes),
     ]
-    explanation: Line = Field(description="What differs, in a sentence.")
+    severity: Literal["significant", "negligible"]
 
 
 class Errors(ReplyModel):
@@ -405,7 +406,7 @@ def render(annotation: Annotation) -> str:
                 continue
             is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
             severity = NEGLIGIBLE if is_negligible else "significant"
-            said = {"severity": severity, "error_types": types, "explanation": error.text}
+            said = {"explanation": error.text, "error_types": types, "severity": severity}
             attributes.append(_pair(error, names) | said)
         reply = {
             "reference_findings": _findings(reference, names),

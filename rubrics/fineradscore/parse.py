@@ -179,22 +179,23 @@ class Correction(ReplyModel):
 
     optional: ClassVar = {"comment": ""}
 
+    # In this order, so that a judge gives its reason before it settles on a severity.
     line: WholeNumber | None = Field(
         description="The number of the candidate's line that is changed or deleted. For an "
         "insertion, the line that the new one goes before, or null for the end of the report."
     )
     edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
     corrected: Line = Field(description="The line as it should read; empty for a deletion.")
-    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(replies.whole_number)] = Field(
-        description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
-    )
+    comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
     categories: Annotated[
         list[Literal["a", "b", "c", "d", "e", "f"]], AfterValidator(_in_order)
     ] = Field(
         description="One or more of: a false finding, b missing finding, c wrong location, "
         "d wrong severity, e comparison not in the reference, f omitted comparison."
     )
-    comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(replies.whole_number)] = Field(
+        description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
+    )
 
 
 class Reply(ReplyModel):
@@ -310,7 +311,7 @@ def render(annotation: Annotation) -> str:
         if error.kind != ERROR or edit is None or not letters:
             raise ValueError(f"a correction has an edit and a category: {error.text}")
         severity = NAMES.index(error.label(SEVERITY.name)) + 1
-        values = (edit.line, edit.kind, edit.corrected, severity, letters, error.text)
+        values = (edit.line, edit.kind, edit.corrected, error.text, letters, severity)
         entries.append(json.dumps(dict(zip(Correction.model_fields, values, strict=True))))
     written = ",\n  ".join(entries)
     return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'

@@ -193,6 +193,12 @@ def test_a_server_that_goes_while_a_batch_is_made(server: FaultServer, ready: Sh
 # Processes that end, and `judge batch`
 
 
+def cancel(ready: Shell, server: FaultServer, name: str) -> tuple[int, str, str]:
+    """Cancel a batch at the server that has it."""
+    words = ("batch", "cancel", name, "--cache", "cache", "--base-url", server.url)
+    return ready.judge(*words)
+
+
 def left_running(server: FaultServer, ready: Shell) -> str:
     """Start a batch, kill its process and return the batch's id."""
     with ready.start(*BATCH) as process:
@@ -215,14 +221,16 @@ def test_list_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert "--cache" in err
     server.batches.plan = BatchPlan(ending="stays", share=0.5)
     name = left_running(server, ready)
-    code, _, err = ready.judge("batch", "cancel", name, "--cache", "cache")
+    code, _, err = ready.judge(
+        "batch", "cancel", name, "--cache", "cache", "--base-url", server.url
+    )
     assert code == 0, err
     assert "judge green preds.json refs.json --judge model-x" in err
     server.batches.finish()
     code, _, err = ready.run(*BATCH)
     assert code == 3
     assert f"batch {name} was cancelled" in err
-    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 2, "it is over"
+    assert cancel(ready, server, name)[0] == 2, "it is over"
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
@@ -233,7 +241,7 @@ def test_a_batch_that_its_provider_has_lost_is_forgotten(server: FaultServer, re
     code, _, err = ready.run(*BATCH)
     assert code == 2
     assert "judge batch cancel" in err
-    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 0
+    assert cancel(ready, server, name)[0] == 0
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
     assert server.batches.stats().creates == 2

@@ -300,12 +300,21 @@ def _choices(word: str) -> list[str]:
 _DEFAULT = Path(__file__).with_name("lexicon.yaml")
 
 
-@cache
 def load(path: Path = _DEFAULT) -> Lexicon:
-    """Return the lexicon in `path`, by default the one that comes with the program.
+    """Return the lexicon in `path` as it is now, by default the one that comes with the program.
 
     Raises `JudgeError` that names the file, the entry and what is wrong with it.
     """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise JudgeError(f"{path}: {error}; mend the file of the lexicon") from error
+    return _load(path, hashlib.sha256(content).hexdigest())
+
+
+@lru_cache(maxsize=16)
+def _load(path: Path, _digest: str) -> Lexicon:
+    """Read a lexicon; `_digest` is of its file, so that an edited one is read again."""
     try:
         data, raw = read_yaml(path)
         lexicon = Lexicon.model_validate(data)
