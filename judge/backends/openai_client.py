@@ -34,6 +34,7 @@ from judge.backends.base import (
 )
 from judge.backends.connection import FORM_KEY, NO_KEY, Connection
 from judge.backends.replies import MOST_BYTES, TooLongReplyError, bounded
+from judge.text import harmless
 from judge.types import Completion, JudgeError, Usage
 
 USAGE_KEY = "usage"
@@ -69,7 +70,7 @@ _MEANINGS: dict[int | str, _Meaning] = {
 }
 _REFUSALS = (400, 422, 501)
 _BY_HUNDREDS: dict[int, _Meaning] = {
-    3: (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url"),
+    3: (JudgeError, "{url} redirects to {where} ({status}); name that address with --base-url"),
     4: (JudgeError, "{url} refuses the request ({status}: {words})"),
     5: (TransientError, "status {status}"),
 }
@@ -88,7 +89,8 @@ def client(connection: Connection, key: str, most_bytes: int = MOST_BYTES) -> op
         default_headers={"Accept-Encoding": "identity"},
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(
-            trust_env=not connection.is_local,  # no proxy for this machine
+            trust_env=False,  # it would read the proxies anew, and in another way than was said
+            proxy=connection.proxy,
             verify=_certificates(),
             follow_redirects=False,
             # 0 is no limit: how many requests are under way is the caller's to say.
@@ -277,7 +279,7 @@ def meaning(
     if can_be_refused and (refused := _refused(sent, mode, param, text.lower())):
         return RefusedError(refused, words)
     kind, reason = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
-    reason = reason.format(url=url, status=status, words=words)
+    reason = reason.format(url=url, status=status, words=words, where=_where(reply, key))
     if not issubclass(kind, AskError):
         return kind(reason)
     error = kind(reason, words)
@@ -289,6 +291,12 @@ def meaning(
             is_number = seconds == seconds
             error.retry_after = min(max(0.0, seconds), LONGEST_WAIT) if is_number else None
     return error
+
+
+def _where(reply: httpx2.Response, key: str) -> str:
+    """Return where a redirect leads, without what stands behind a question mark."""
+    location = reply.headers.get("location", "").partition("?")[0].partition("#")[0]
+    return masked(harmless(" ".join(location.split())), key)[:300] or "another address"
 
 
 def _refused(
