@@ -45,7 +45,7 @@ def proxy_of(url: str) -> str | None:
     if kind not in ("http", "https"):
         raise JudgeError(
             f"the proxy for {host} is a {kind} proxy, and judge speaks with HTTP proxies alone: "
-            f"set {parts.scheme.upper()}_PROXY to one, or name {host} in NO_PROXY to ask it directly"
+            f"set {parts.scheme.upper()}_PROXY to one, or name {host} in NO_PROXY"
         )
     try:
         is_address = bool(urlsplit(proxy).hostname) and urlsplit(proxy).port != 0
