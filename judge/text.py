@@ -92,8 +92,9 @@ def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
 def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
     number = value if isinstance(value, int | float) else None
     pieces = _DIGITS.split(str(value).lower())
-    # Every second piece is a whole number.
-    ordered = [(int(piece), "") if at % 2 else (0, piece) for at, piece in enumerate(pieces)]
+    # Every second piece is a whole number: without zeros before it, the longer one is the larger.
+    pieces[1::2] = [piece.lstrip("0") for piece in pieces[1::2]]
+    ordered = [(len(piece) if at % 2 else 0, piece) for at, piece in enumerate(pieces)]
     return value is None, number is None, number or 0, ordered
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from judge.address import is_local
+from judge.address import is_local, proxy_of, without_secrets
 from judge.backends.base import CHAT, TIMEOUT, Client, Mode, Servers, UnreachableError
 from judge.types import Completion, JudgeError
 
@@ -21,7 +21,10 @@ LEFT_OUT = 60.0
 FORM_KEY = "response_format"
 """The key of a request's body that holds a reply to its form, in OpenAI's protocol."""
 
-_ADDRESS = re.compile(r"https?://(\[[^\s/@?#]+\]|[^\s/@?#:\[\]]+)(:\d+)?(/[^\s?#]*)?", re.I)
+# A host in other letters, or with escapes, is read in one way here and in another by the client.
+_ADDRESS = re.compile(
+    r"https?://(\[[0-9a-z:.%]+\]|[0-9a-z._-]+)(:[0-9]+)?(/[^\s?#]*)?", re.I | re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Connection:
             is_address = False
         if not is_address:  # not shown: it may hold a key
             raise JudgeError(
-                "--base-url is no address: write http://MACHINE:PORT/v1, without key or query"
+                "--base-url is no address: write http://MACHINE:PORT/v1, without key or query, and "
+                "MACHINE in plain letters (xn--... for others)"
             )
 
     @property
@@ -50,6 +54,16 @@ class Connection:
     def is_local(self) -> bool:
         """Whether the server is this machine."""
         return is_local(self.host)
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy on the way, None where there is none; raises `JudgeError` for SOCKS."""
+        return proxy_of(self.base_url)
+
+    @property
+    def way(self) -> str:
+        """The proxy on the way in words, without its password; "" where there is none."""
+        return f", through the proxy {without_secrets(self.proxy)}" if self.proxy else ""
 
     def key(self, environ: Mapping[str, str], name: str) -> str:
         """Return the key in the variable `name`; raises `JudgeError` where one is needed."""
@@ -141,7 +155,10 @@ class Pool(Servers):
         if connection not in self._clients:
             self._clients[connection] = self._connect(connection, key)
             if not connection.is_local:
-                self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
+                self._say(
+                    f"Sending reports to {connection.base_url} (model {self._model})"
+                    f"{connection.way}."
+                )
         return self._clients[connection]
 
     async def aclose(self) -> None:

@@ -37,6 +37,7 @@ from judge.backends.refusals import SYSTEM, named_in, names_longest
 from judge.backends.replies import MOST_BYTES, TooLongReplyError, bounded
 from judge.backends.waits import retry_after
 from judge.endings import FILTERED, NO_ANSWER, REASONING, REFUSAL, STOP, kind_of
+from judge.text import harmless
 from judge.types import Completion, JudgeError, Usage
 
 _USAGE = "usage"
@@ -70,7 +71,10 @@ _MEANINGS: dict[int | str, _Meaning] = {
     "overloaded_error": (UnavailableError, "overloaded"),
     "server_error": (TransientError, "server error"),
 }
-_REDIRECTS = (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url")
+_REDIRECTS = (
+    JudgeError,
+    "{url} redirects to {where} ({status}); name that address with --base-url",
+)
 _SERVER_ERROR = (TransientError, "status {status}")
 _NOT_IMPLEMENTED = 501
 # What a body has besides what may be refused.
@@ -90,7 +94,8 @@ def client(connection: Connection, key: str, most_bytes: int = MOST_BYTES) -> op
         default_headers={"Accept-Encoding": "identity"},
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(
-            trust_env=not connection.is_local,  # no proxy for this machine
+            trust_env=False,  # it would read the proxies anew, and in another way than was said
+            proxy=connection.proxy,
             verify=_certificates(),
             follow_redirects=False,
             # 0 is no limit: how many requests are under way is the caller's to say.
@@ -373,7 +378,7 @@ def meaning(reply: httpx2.Response, url: str, sent: Mapping[str, Any], key: str)
     if known is None:
         return RefusedError(status, words, named_in(_refusable(sent), text, _param(said)))
     kind, reason = known
-    reason = reason.format(url=url, status=status, words=words)
+    reason = reason.format(url=url, status=status, words=words, where=_where(reply, key))
     if not issubclass(kind, AskError):
         return kind(reason)
     error = kind(reason, words)
@@ -402,6 +407,12 @@ def _param(said: Mapping[str, object]) -> str:
     if isinstance(places, list):
         places = ".".join(map(str, places))
     return places if isinstance(places, str) else ""
+
+
+def _where(reply: httpx2.Response, key: str) -> str:
+    """Return where a redirect leads, without what stands behind a question mark."""
+    location = reply.headers.get("location", "").partition("?")[0].partition("#")[0]
+    return masked(harmless(" ".join(location.split())), key)[:300] or "another address"
 
 
 def _error(body: object) -> Mapping[str, object]:

@@ -101,7 +101,7 @@ class Provider:
 
     def __init__(self, connection: Connection, key: str) -> None:
         self.url, self.key = connection.base_url, key
-        self._connection = connection
+        self.connection = connection
         self._client = client(connection, key)
         # What may be asked twice is asked again at once.
         self._again = self._client.with_options(
@@ -174,11 +174,11 @@ class Provider:
         Raises `JudgeError` for one that is longer than so many answers can be.
         """
         most = MOST_BYTES * max(1, n)
-        files = client(self._connection, self.key, most).with_options(max_retries=_RETRIES)
+        files = client(self.connection, self.key, most).with_options(max_retries=_RETRIES)
         path.touch(mode=0o600)  # reports may stand in it
         with self._explained():
             try:
-                async with asyncio.timeout(max(_FILE_TIMEOUT, self._connection.timeout)), files:
+                async with asyncio.timeout(max(_FILE_TIMEOUT, self.connection.timeout)), files:
                     await self._fetch(files, file_id, path)
             except TooLongReplyError as error:
                 raise JudgeError(
@@ -333,7 +333,8 @@ class BatchRun:
             for first in questions:
                 batch = self._write(chain([first], questions), path)
                 cost = "" if batch.most is None else f", at the most ${batch.most:,.2f}"
-                self.listener.say(f"Sending batch {batch.id} to {batch.server}{cost}.")
+                way = self.provider.connection.way
+                self.listener.say(f"Sending batch {batch.id} to {batch.server}{way}{cost}.")
                 await self._make(batch, path)
                 waiting[batch.id] = batch.n
         finally:

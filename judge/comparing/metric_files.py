@@ -46,7 +46,7 @@ class MetricFile:
         if not len(rows):
             raise JudgeError(
                 f"nothing in {self.path} is about these runs: it has the study "
-                f"{self.study_ids[0]!r} of {self.models[0] or 'no model'}, and they have "
+                f"{self.study_ids[0]!r:.80} of {self.models[0] or 'no model'!s:.80}, and they have "
                 f"{study_ids[0]!r} of {', '.join(models)}"
             )
         grids = {}
@@ -115,7 +115,13 @@ def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence
     cells = pd.Series(list(values), dtype=object).map(
         lambda cell: None if isinstance(cell, str) and cell.strip() in _MISSING else cell
     )
-    is_text = cells.map(lambda cell: isinstance(cell, bool) or "_" in str(cell))
+    is_text = cells.map(
+        lambda cell: (
+            isinstance(cell, bool)
+            or (isinstance(cell, int) and abs(cell) > _MOST)  # pandas would overflow
+            or "_" in str(cell)
+        )
+    )
     numbers = pd.to_numeric(cells.where(~is_text, "no number"), errors="coerce").astype(float)
     wrong = cells.notna() & ~(numbers.abs() <= _MOST)
     if wrong.any():

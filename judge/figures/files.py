@@ -19,6 +19,7 @@ from judge.files import cannot_write
 from judge.pages.comparison import PageFigure
 from judge.plugins import install
 from judge.signature import safe_name
+from judge.tables.forms import code_span
 from judge.types import JudgeError
 
 CAPTIONS = {"comparison": "captions.md", "validation": "captions_validation.md"}
@@ -141,13 +142,13 @@ def check_figures(folder: Path) -> None:
 
 def _captions(figures: FigureSet) -> str:
     lines = ["# Figures", ""]
-    lines += [f"- `{figure.name}`: {flat(figure.caption)}" for figure in figures.figures]
+    lines += [f"- {code_span(figure.name)}: {flat(figure.caption)}" for figure in figures.figures]
     lines += ["", "Names, in the order of the figures:", ""]
     lines += [f"{number}. {flat(name)}" for number, name in enumerate(figures.names, 1)]
     if figures.notes:
         lines += ["", f"Notes on the {figures.subject}:", ""]
         lines += [f"- {flat(note)}" for note in figures.notes]
-    return "\n".join([*lines, "", f"Signature: `{figures.signature}`", ""])
+    return "\n".join([*lines, "", f"Signature: {code_span(figures.signature)}", ""])
 
 
 def _files(figures: FigureSet) -> Iterator[tuple[str, bytes]]:

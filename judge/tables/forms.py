@@ -15,6 +15,9 @@ from judge.text import capital, harmless
 if TYPE_CHECKING:
     import pandas as pd
 
+_ID = "study_id"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?%?")
 _PARTS = ("value", "low", "high", "k", "n", "why")
 _MINUS = "\N{MINUS SIGN}"
 # What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
@@ -52,12 +55,30 @@ def as_csv(document: Document, name: str = "") -> str:
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> str:
-    """Return rows as CSV; without `columns` those of the first row."""
+    """Return rows as CSV; without `columns` those of the first row.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it, but for ids.
+    """
+    names = columns or list(rows[0])
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns or list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_no_formula, names))
+    for row in rows:
+        cells = [row.get(name, "") for name in names]
+        # By an id files are joined: it stays as it is.
+        guarded = [
+            cell if name == _ID else _no_formula(cell)
+            for name, cell in zip(names, cells, strict=True)
+        ]
+        writer.writerow(guarded)
     return text.getvalue().rstrip("\n")
+
+
+def _no_formula(cell: object) -> object:
+    """Return a cell with an apostrophe before it where a spreadsheet would compute its text."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    return cell if _PLAIN_NUMBER.fullmatch(cell) else f"'{cell}"
 
 
 def as_frame(document: Document, name: str = "") -> pd.DataFrame:
@@ -104,8 +125,17 @@ def as_markdown(document: Document) -> str:
     columns = (Column("fact", ""), Column("value", ""))
     facts = Table("facts", document.title, columns, tuple(document.head))
     tables = [facts, *document.tables] if document.head else document.tables
-    lines = [f"{capital(name)}: `{_one_line(line)}`" for name, line in document.signatures]
+    lines = [f"{capital(name)}: {code_span(line)}" for name, line in document.signatures]
     return "\n\n".join([*map(_markdown_table, tables), *lines])
+
+
+def code_span(text: str) -> str:
+    """Return text on one line as code in Markdown; backticks in it do not end it."""
+    line = _one_line(text)
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{space}{line}{space}{fence}"
 
 
 def _markdown_table(table: Table) -> str:

@@ -13,6 +13,7 @@ from hostile import Hostile, completion, judged, reply, self_signed
 from running import Runner, study_set
 
 from judge import backends, rubrics
+from judge.address import proxy_of
 from judge.backends.base import UnreachableError
 from judge.backends.connection import Connection
 from judge.backends.openai import OPENAI_URL, key_name
@@ -107,6 +108,8 @@ def test_a_proxy_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("HTTP_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
         ends, (said,) = judged("http://judge.example:8000/v1", tmp_path)
     assert isinstance(ends["study-0000"].outcome, Annotated)
+    assert "through the proxy http://127.0.0.1:" in said
+    assert "hunter2" not in said
     assert proxy.requests[0].startswith("POST http://judge.example:8000/v1/chat/completions ")
     assert "Proxy-Authorization: Basic " in proxy.requests[0]
     assert "http://judge.example:8000/v1" in said, "where reports go is said"
@@ -199,3 +202,66 @@ def test_which_reply_is_asked_for() -> None:
     for wrong in ({"prompt": "green", "reply": "structured"}, {"reply": "json"}):
         with pytest.raises(JudgeError, match="reply"):
             load(**wrong)
+
+
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h", "SOCKS4", "quic"])
+@pytest.mark.parametrize("name", ["ALL_PROXY", "http_proxy"])
+def test_a_proxy_that_speaks_no_http_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, name: str
+) -> None:
+    with Hostile(reply(completion())) as proxy:
+        monkeypatch.setenv(name, f"{scheme}://me:hunter2@127.0.0.1:{proxy.port}")
+        with pytest.raises(JudgeError, match="speaks with HTTP proxies alone") as refused:
+            judged("http://judge.example:8000/v1", tmp_path)
+        assert "hunter2" not in str(refused.value)
+        assert not proxy.requests
+
+
+@pytest.mark.parametrize(
+    "listed", ["judge.example", ".example", "*", "10.0.0.0/8,judge.example:8000"]
+)
+def test_what_no_proxy_names_is_asked_directly(
+    monkeypatch: pytest.MonkeyPatch, listed: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "127.0.0.1:1")
+    assert proxy_of("http://judge.example:8000/v1") == "http://127.0.0.1:1"
+    monkeypatch.setenv("NO_PROXY", listed)
+    assert proxy_of("http://judge.example:8000/v1") is None
+    if "/8" in listed:
+        assert proxy_of("http://10.1.2.3:8000/v1") is None
+        assert proxy_of("http://11.1.2.3:8000/v1") is not None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "%31%32%37.0.0.1",
+        "127\u30020\u30020\u30021",
+        "127\uff0e0\uff0e0\uff0e1",
+        "\uff11\uff12\uff17.0.0.1",
+        "localhost%2e",
+        "loc\u00adalhost",
+        "\u24d1ocalhost",
+        "127.0.0.1%00.x",
+    ],
+)
+def test_a_host_that_two_programs_would_read_in_two_ways_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    with Hostile(reply(completion())) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        with pytest.raises(JudgeError, match="--base-url is no address"):
+            judged(f"http://{host}:8000/v1", tmp_path)
+        assert not proxy.requests
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_is_named(tmp_path: Path, status: int) -> None:
+    with Hostile(reply(completion())) as other:
+        target = f"http://127.0.0.1:{other.port}/elsewhere"
+        moved = reply({}, f"{status} Moved", f"Location: {target}?key=secret")
+        with Hostile(moved) as server, pytest.raises(JudgeError) as refused:
+            judged(server.url, tmp_path)
+        assert target in str(refused.value)
+        assert "secret" not in str(refused.value)
+        assert not other.requests
