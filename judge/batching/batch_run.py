@@ -38,6 +38,7 @@ from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreErr
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices
 from judge.running.engine import (
+    GO_ON,
     EarlyAnswers,
     Progress,
     ProgressListener,
@@ -294,7 +295,7 @@ class BatchRun:
                 if exchange.outcome is not None:
                     last = exchange.answers[-1].completion
                     if why := first.add(study, exchange.outcome, last):
-                        raise RunStoppedError(why, progress)
+                        raise RunStoppedError(why, progress, GO_ON)
                 question = exchange.question
                 if question is None:
                     assert exchange.outcome is not None

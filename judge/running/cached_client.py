@@ -76,6 +76,11 @@ class Limiter:
         """Whether the server is held to be gone."""
         return self._lost_at is not None
 
+    @property
+    def lost_since(self) -> float | None:
+        """When the server was lost, by the monotonic clock; None while it is there."""
+        return self._lost_at
+
     async def acquire(self) -> None:
         """Wait for a place."""
         while True:
@@ -244,8 +249,10 @@ class CachedClient:
         """Return how many of its requests an error costs the question; note what it tells."""
         if isinstance(error, UnavailableError):
             is_sure = isinstance(error, UnreachableError)
-            return 0 if self._limiter.unanswered(key, str(error), is_sure=is_sure) else 1
-        self._limiter.reached()
+            is_lost = self._limiter.unanswered(key, str(error), is_sure=is_sure)
+            self._progress.lost_since = self._limiter.lost_since
+            return 0 if is_lost else 1
+        self._reached()
         if isinstance(error, OnceMoreError):
             return 0  # the table of refusals counts these
         if isinstance(error, UnreadableReplyError):
@@ -277,11 +284,11 @@ class CachedClient:
             raise
         except (StudyError, JudgeError, RefusedError):
             spent = 0.0
-            self._limiter.reached()
+            self._reached()
             raise
         else:
             self._limiter.answered()
-            self._limiter.reached()
+            self._reached()
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)
             return completion
@@ -290,6 +297,10 @@ class CachedClient:
             if is_paying and budget is not None:
                 self._paying -= 1
                 budget.settle(most, spent)
+
+    def _reached(self) -> None:
+        self._limiter.reached()
+        self._progress.lost_since = None
 
     async def _reserve(self, budget: SpendingLimit, most: float | None) -> None:
         """Set aside what a request can cost; stops the run where there is no money for it."""
