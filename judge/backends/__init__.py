@@ -55,7 +55,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             meant = f" Did you mean {slip[0]}{colon}{name if colon else ''}?" if slip else ""
             raise JudgeError(
                 f"unknown judge {spec!r}.{meant} Write {LEXICON} for the built-in judge, "
-                "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with --base-url"
+                "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with "
+                "--base-url"
             )
         kind, name = _API, spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
