@@ -37,5 +37,5 @@ def check_prompt(request: CompletionRequest, completion: Completion) -> None:
 
 def _is_cut(n_read: int, n_bytes: int, unit: int) -> bool:
     # Some count one token less, or the one that begins the text.
-    is_round = n_read > 1 and (n_read + 1) % unit <= 2
+    is_round = n_read >= unit - 1 and (n_read + 1) % unit <= 2
     return is_round and n_bytes >= _BYTES_A_TOKEN[unit] * n_read
