@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from faultserver import Fault, FaultServer, always, first
+from faultserver import BatchPlan, Fault, FaultServer, always, first
 from running import Runner, Shell, keys
 
 from judge import rubrics
@@ -385,3 +385,41 @@ def test_a_reasoning_models_batch_is_sent_in_its_own_form(
     )
     assert code == 0, err
     assert server.batches.stats().creates == 1
+
+
+def test_a_batch_that_fails_without_a_reason_says_so(
+    server: FaultServer, shell: Callable[[int], Shell]
+) -> None:
+    server.batches.plan = BatchPlan(ending="failed", share=0.0)
+    code, _, err = shell(2).run(*BATCH, "--out", "run")
+    assert code == 2
+    assert "gives no reason" in err
+    assert "None" not in err
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("gren", "preds.json"), "green"),
+        (("green", "preds.json", "refs.json", "--judge", "lexicn"), "Did you mean lexicon?"),
+        (("green", "preds.json", "refs.json", "--judge", "gpt4o"), "Did you mean gpt-4o?"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(
+    shell: Callable[[int], Shell], words: tuple[str, ...], meant: str
+) -> None:
+    code, _, err = shell(1).judge(*words)
+    assert code == 2
+    assert meant in err
+
+
+def test_the_reasons_of_failed_studies_are_printed(
+    server: FaultServer, shell: Callable[[int], Shell]
+) -> None:
+    server.set_faults(studies=dict.fromkeys(keys(3), always(Fault.ODD_REFUSAL)))
+    _, out, err = shell(12).run("--out", "run", "--concurrency", "12")
+    assert "patterns that we do not process" in " ".join(out.split())
+    assert "failed 3: refused by the server: Your text has patterns" in err
