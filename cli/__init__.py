@@ -118,7 +118,8 @@ class _Commands(click.Group):
         except click.UsageError as error:
             near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1)
             if near and "Did you mean" not in error.message:
-                error.message = f"{error.message} Did you mean {near[0]}?"
+                words = f"{error.message} Did you mean {near[0]}?"
+                raise click.UsageError(words, error.ctx) from error
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

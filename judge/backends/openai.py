@@ -139,7 +139,7 @@ class OpenAIJudge(HostedJudge):
         form = next((form for form in self._forms if form.schema == request.schema), None)
         if form is None or self.mode is None:
             return {"messages": _messages(self.turns(request.messages))}
-        turns = request.messages
+        turns: Sequence[Message] = request.messages
         if self.mode is Mode.JSON:
             turns = form.described(turns)
         body: dict[str, Any] = {"messages": _messages(self.turns(turns))}

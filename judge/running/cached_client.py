@@ -50,7 +50,8 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
 _UNLUCKY = 3
-_MODES = {None: None, **{mode.value: mode for mode in Mode}}
+_MODES: dict[str | None, Mode | None] = {None: None}
+_MODES.update((mode.value, mode) for mode in Mode)
 
 
 class Limiter:
@@ -148,8 +149,10 @@ class CachedClient:
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
         judge = session.judge
-        is_hosted = isinstance(judge, HostedJudge)
-        self.refusals = judge.refusals if is_hosted else Refusals(model=judge.version)
+        if isinstance(judge, HostedJudge):
+            self.refusals = judge.refusals
+        else:
+            self.refusals = Refusals(model=judge.version)
         self._flying: dict[str, asyncio.Future[Completion]] = {}
         self._paying = 0
 
@@ -269,6 +272,11 @@ class CachedClient:
         try:
             self._stop.check()
             if budget is not None:
+                if budget.limit is not None and not self._judge.is_bounded:
+                    raise JudgeError(
+                        f"--max-cost is set, and the model {self._judge.version} takes no limit of "
+                        "tokens, so that an answer could cost anything; ask without --max-cost"
+                    )
                 most = self._prices.at_most(request)
                 await self._reserve(budget, most)
                 self._paying += 1
