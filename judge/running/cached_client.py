@@ -272,11 +272,6 @@ class CachedClient:
         try:
             self._stop.check()
             if budget is not None:
-                if budget.limit is not None and not self._judge.is_bounded:
-                    raise JudgeError(
-                        f"--max-cost is set, and the model {self._judge.version} takes no limit of "
-                        "tokens, so that an answer could cost anything; ask without --max-cost"
-                    )
                 most = self._prices.at_most(request)
                 await self._reserve(budget, most)
                 self._paying += 1
@@ -312,6 +307,11 @@ class CachedClient:
 
     async def _reserve(self, budget: SpendingLimit, most: float | None) -> None:
         """Set aside what a request can cost; stops the run where there is no money for it."""
+        if budget.limit is not None and not self._judge.is_bounded:
+            raise JudgeError(
+                f"--max-cost is set, and the model {self._judge.version} takes no limit of tokens, "
+                "so that an answer could cost anything; ask without --max-cost"
+            )
         while why := budget.reserve(most):
             # Answers under way may cost less than their most, which gives the budget room again.
             if not self._paying:
