@@ -71,13 +71,14 @@ class Progress:
     dollars: float | None = 0.0
     trouble: str | None = None
     lost_since: float | None = None  # when an outage began, by the monotonic clock
-    sentences: Counter[str] = field(default_factory=Counter)
+    sentences: dict[str, int] = field(default_factory=dict)  # about failed studies
 
     def ended(self, outcome: Outcome) -> None:
         """Count one study's end."""
         self.done += 1
         if isinstance(outcome, Failed):
-            self.sentences[f"{outcome.reason}: {outcome.detail}".rstrip(": ")] += 1
+            sentence = f"{outcome.reason}: {outcome.detail}".rstrip(": ")
+            self.sentences[sentence] = self.sentences.get(sentence, 0) + 1
         self.unparsed += isinstance(outcome, Unparsed)
         self.failed += isinstance(outcome, Failed)
 
@@ -137,7 +138,7 @@ class Progress:
 
     def failures(self) -> list[str]:
         """Return the three most frequent reasons of failed studies, with the server's words."""
-        most = self.sentences.most_common(_MOST_SENTENCES)
+        most = Counter(self.sentences).most_common(_MOST_SENTENCES)
         return [f"failed {n:,}: {sentence}" for sentence, n in most]
 
 
