@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
-from running import Runner, Shell, keys
+from running import Runner, Shell, keys, study_set
 
-from judge import rubrics
+from judge import backends, rubrics
 from judge.backends.base import Mode, RefusedError, StudyError
 from judge.backends.refusals import (
     REFUSED,
@@ -26,9 +26,11 @@ from judge.backends.refusals import (
     verdict,
     version_hint,
 )
+from judge.cache import canonical, key_of
+from judge.cache.store import CompletionCache
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.types import Annotated, Failed, JudgeError
+from judge.types import Annotated, Completion, Failed, JudgeError
 
 NEVER, BEFORE, NOW = Accepted.NEVER, Accepted.BEFORE, Accepted.NOW
 
@@ -334,6 +336,19 @@ def test_an_answer_that_the_server_gave_up_is_asked_for_again_and_never_kept(
     server.set_faults(studies={"study-0001": first(fault)})
     assert ends_of(runner, 3) == {}
     assert server.stats().by_study["study-0001"] == 2
+
+
+def test_what_an_older_version_kept_of_an_aborted_answer_is_asked_for_again(
+    server: FaultServer, runner: Runner
+) -> None:
+    settings = backends.JudgeSettings(base_url=server.url)
+    judge = backends.load("model-x", runner.rubric, settings)
+    record = canonical(judge.request(list(study_set(1))[0]))
+    with CompletionCache(runner.cache) as cache:
+        cache.keep(key_of(record), record, Completion("", "abort", "m"))
+        assert cache.find(key_of(record)) is None
+    assert ends_of(runner, 1) == {}
+    assert server.stats().requests == 1
 
 
 def test_an_answer_in_the_reasoning_alone_is_unparsed_and_says_so(
