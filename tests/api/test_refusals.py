@@ -343,7 +343,7 @@ def test_what_an_older_version_kept_of_an_aborted_answer_is_asked_for_again(
 ) -> None:
     settings = backends.JudgeSettings(base_url=server.url)
     judge = backends.load("model-x", runner.rubric, settings)
-    record = canonical(judge.request(list(study_set(1))[0]))
+    record = canonical(judge.request(next(iter(study_set(1)))))
     with CompletionCache(runner.cache) as cache:
         cache.keep(key_of(record), record, Completion("", "abort", "m"))
         assert cache.find(key_of(record)) is None
