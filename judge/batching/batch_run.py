@@ -39,6 +39,7 @@ from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.batching.remote import RemoteBatch, batch_of, id_of
 from judge.running.cost import Prices, unbounded
 from judge.running.engine import (
+    GO_ON,
     EarlyAnswers,
     Progress,
     ProgressListener,
@@ -355,7 +356,7 @@ class BatchRun:
                 if exchange.outcome is not None:
                     last = exchange.answers[-1].completion
                     if why := first.add(study, exchange.outcome, last):
-                        raise RunStoppedError(why, progress)
+                        raise RunStoppedError(why, progress, GO_ON)
                 question = exchange.question
                 if question is None:
                     assert exchange.outcome is not None

@@ -81,7 +81,9 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
 
     def tick(progress: Progress) -> None:
         nonlocal last
-        if (counts := json.dumps(asdict(progress))) != last:
+        now = asdict(progress)
+        del now["sentences"]  # as long as there are failed studies
+        if (counts := json.dumps(now)) != last:
             last, aside = counts, path.with_suffix(".new")
             write_regular(aside, counts.encode())
             aside.replace(path)
