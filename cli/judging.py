@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _SEED = 20260101
 _HELP = """
 
-    PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV or
-    Parquet; gzipped too; - is standard input. PREDS alone may have both.
+    PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
+    Excel, a .txt with a report per line, or a folder of .txt files; gzipped too; - is standard
+    input. PREDS alone may have both.
 
     \b
     judge {name} preds.json refs.json

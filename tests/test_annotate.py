@@ -162,7 +162,7 @@ COLUMNS = {"id": "case", "candidate": "ai_text", "reference": "gold"}
 
 
 def test_columns_does_what_the_option_does(tmp_path: Path) -> None:
-    frame = annotate(TABLE, columns=COLUMNS | {"context": ["age"], "patient": "age"})
+    frame = annotate(TABLE, columns=COLUMNS | {"context": ["age"]})
     assert ids_and_scores(frame) == {"b": 1, "a": 1}
     assert "context:age" in frame.attrs["signature"]
     done = judge.run(TABLE, columns=COLUMNS | {"class": "age"}, out=tmp_path / "run")

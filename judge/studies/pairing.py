@@ -166,7 +166,8 @@ def _named(preds: Table, refs: Table, wanted: str) -> Pairing:
             fields.append(usual[0])
         else:
             fields.append(find_column(table.columns, wanted, "--column id", table.name))
-    return Pairing(*fields)
+    ours, theirs = fields
+    return Pairing(ours, theirs)
 
 
 def _joins(ours: _Side, theirs: _Side, *, several: bool) -> list[_Join]:
@@ -241,7 +242,9 @@ def _usual(ours: _Side, theirs: _Side) -> Pairing | None:
 
 def _partial(ours: _Side, theirs: _Side, usual: Pairing | None) -> list[_Join]:
     """Return how the usual ids join, also where only some of them are in both tables."""
-    if usual is None or usual.preds not in ours.unique or usual.refs not in theirs.ids:
+    if usual is None or usual.preds is None or usual.refs is None:
+        return []
+    if usual.preds not in ours.unique or usual.refs not in theirs.ids:
         return []
     if usual.preds in UNNAMED or usual.refs in UNNAMED:
         return []
@@ -286,8 +289,8 @@ def _check_position(preds: Table, refs: Table) -> None:
             f"against {len(refs):,}: they cannot be paired; add ids{_or_name_them(refs)}"
         )
     for name in _not_reports(refs):
-        for other in find_columns(_not_reports(preds), name):
-            theirs, ours = map(_texts, (refs.columns[name], preds.columns[other]))
+        for alike in find_columns(_not_reports(preds), name):
+            theirs, ours = map(_texts, (refs.columns[name], preds.columns[alike]))
             if ours != theirs and Counter(ours) == Counter(theirs):
                 raise JudgeError(
                     f"{preds.name} and {refs.name} have no ids to join by, and the values of "
