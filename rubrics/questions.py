@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from judge import jsonio
+from judge.rubrics.replies import is_closed
 from judge.types import Completion, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _ENDS = {
     "tool_calls": ("wrong tool call", "not one call of the tool that was given"),
 }
 _CUT = {"text", "finish_reason"}
+_AWAY = {*_CUT, "elsewhere"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +68,24 @@ class Steps:
 
 
 def check_end(completion: Completion) -> None:
-    """Raise `UnparsedError` for an answer that did not end as one that can be read."""
+    """Raise `UnparsedError` for an answer that did not end as one that can be read.
+
+    An answer whose JSON object was closed before it was cut is whole: only white space is lost.
+    """
+    elsewhere = completion.elsewhere if not completion.text.strip() else None
+    where = f"; the text is in {elsewhere}" if elsewhere else ""
     if completion.finish_reason in _ENDS:
+        if completion.finish_reason == "length" and is_closed(completion.text):
+            return
         reason, detail = _ENDS[completion.finish_reason]
-        raise UnparsedError(reason, detail or completion.text)
+        raise UnparsedError(reason, (detail or completion.text) + where)
+    if elsewhere:
+        raise UnparsedError("empty", f"nothing was answered{where}")
 
 
 def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
-    written = {
-        name: {"text": answer.text, "finish_reason": answer.finish_reason}
-        if answer.finish_reason in _ENDS
-        else answer.text
-        for name, answer in answers.items()
-    }
+    written = {name: _written(answer) for name, answer in answers.items()}
     completions = list(answers.values())
     used = [astuple(completion.usage) for completion in completions if completion.usage]
     ends = {completion.finish_reason for completion in completions} - {"stop", *_ENDS}
@@ -94,6 +100,15 @@ def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     )
 
 
+def _written(answer: Completion) -> str | dict[str, str]:
+    if answer.finish_reason not in _ENDS and not answer.elsewhere:
+        return answer.text
+    written = {"text": answer.text, "finish_reason": answer.finish_reason}
+    if answer.elsewhere:
+        written["elsewhere"] = answer.elsewhere
+    return written
+
+
 def split_answers(text: str) -> dict[str, str]:
     """Return the raw answers in the text of such a completion, by their step's name."""
     try:
@@ -104,12 +119,15 @@ def split_answers(text: str) -> dict[str, str]:
         raise UnparsedError("unexpected form", "not the answers to several questions")
     answers: dict[str, str] = {}
     for name, part in value.items():
-        if isinstance(part, dict) and part.keys() == _CUT:
+        if isinstance(part, dict) and part.keys() in (_CUT, _AWAY):
+            text, end = str(part["text"]), str(part["finish_reason"])
             with naming_step(name):
-                check_end(Completion(str(part["text"]), str(part["finish_reason"]), ""))
-        if not isinstance(part, str):
+                check_end(Completion(text, end, "", elsewhere=part.get("elsewhere")))
+            answers[name] = text
+        elif isinstance(part, str):
+            answers[name] = part
+        else:
             raise UnparsedError("unexpected form", f"{name}: no text")
-        answers[name] = part
     return answers
 
 
