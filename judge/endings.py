@@ -13,8 +13,6 @@ from __future__ import annotations
 
 STOP, LENGTH, REFUSAL = "stop", "length", "refusal"
 TOOL_CALLS = "tool_calls"
-REASONING = "reasoning"
-"""The ending of an answer that stands in the reasoning alone."""
 FILTERED = "filtered"
 NO_ANSWER = "none"
 

@@ -317,6 +317,7 @@ class CompletionRecord(TypedDict):
     usage: UsageRecord | None
     created: NotRequired[Moment | None]
     mode: NotRequired[str | None]
+    elsewhere: NotRequired[str]
 
 
 class AnswerRecord(TypedDict):

@@ -84,6 +84,7 @@ class Completion:
 
     `finish_reason` is `stop`, `length` (cut), `refusal` or `tool_calls` (another call than asked
     for); `created` is ISO 8601 in UTC; `mode` is `json_schema`, `tools`, `json` or None for text.
+    `elsewhere` says of an answer without text where it went: "its reasoning", "a tool call".
     """
 
     text: str
@@ -92,11 +93,15 @@ class Completion:
     usage: Usage | None = None
     created: str | None = None
     mode: str | None = None
+    elsewhere: str | None = None
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON's types, a good deal faster than `asdict`."""
         usage = self.usage and {name: getattr(self.usage, name) for name in Usage.__slots__}
-        return {name: getattr(self, name) for name in self.__slots__} | {"usage": usage}
+        plain = {name: getattr(self, name) for name in self.__slots__} | {"usage": usage}
+        if self.elsewhere is None:  # caches and run folders that have no such field stay the same
+            del plain["elsewhere"]
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,8 @@ class Item:
     """One error, correction, fact or matched finding of a judge.
 
     `labels` has the values of each facet, `side` the report it is about, `links` the positions of
-    other items it refers to, `edit` the change of the candidate that it asks for.
+    other items it refers to, `edit` the change of the candidate that it asks for, `warnings` what
+    is odd about it in an answer that was read all the same.
     """
 
     kind: str
@@ -126,6 +132,7 @@ class Item:
     side: Side | None = None
     links: tuple[int, ...] = ()
     edit: Edit | None = None
+    warnings: tuple[str, ...] = ()
 
     def label(self, facet: str) -> str:
         """Return the one value of a facet; raises KeyError or ValueError where there is not one."""
@@ -138,7 +145,7 @@ class Annotation:
     """What the judge said about a study.
 
     `values` are numbers for the whole study, `stated_counts` the counts that GREEN states beside
-    its lists, `warnings` what was odd about a readable answer.
+    its lists, `warnings` what was odd about a readable answer as a whole.
     """
 
     items: tuple[Item, ...] = ()

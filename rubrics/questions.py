@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from judge import jsonio
-from judge.endings import FILTERED, LENGTH, NO_ANSWER, REASONING, REFUSAL, STOP, TOOL_CALLS, kind_of
+from judge.endings import FILTERED, LENGTH, NO_ANSWER, REFUSAL, STOP, TOOL_CALLS, kind_of
 from judge.types import Completion, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
@@ -23,15 +23,12 @@ _ENDS = {
     LENGTH: ("truncated", "the answer was cut at the token limit"),
     REFUSAL: ("refusal", ""),
     TOOL_CALLS: ("wrong tool call", "not one call of the tool that was given"),
-    REASONING: (
-        "no answer outside the reasoning",
-        "the server sent a text in reasoning_content alone: switch its reasoning off",
-    ),
     # Only older caches hold such answers.
     FILTERED: ("content filter", "the server withheld the answer"),
     NO_ANSWER: ("no answer", "the server ended it before it was whole"),
 }
 _CUT = {"text", "finish_reason"}
+_AWAY = {*_CUT, "elsewhere"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +74,19 @@ def check_end(completion: Completion) -> None:
     """Raise `UnparsedError` for an answer that did not end as one that can be read.
 
     An ending that is not known says nothing. An answer that is one JSON value is whole whatever it
-    is called; of a text nobody can tell, and it is unparsed with that word.
+    is called; of a text nobody can tell, and it is unparsed with that word. An answer whose JSON
+    object was closed before it was cut is whole: only white space is lost.
     """
+    elsewhere = completion.elsewhere if not completion.text.strip() else None
+    where = f"; the text is in {elsewhere}" if elsewhere else ""
     ending = kind_of(completion.finish_reason)
     if ending in _ENDS:
+        if ending == LENGTH and _is_closed(completion.text):
+            return
         reason, detail = _ENDS[ending]
-        raise UnparsedError(reason, detail or completion.text)
+        raise UnparsedError(reason, (detail or completion.text) + where)
+    if elsewhere:
+        raise UnparsedError("empty", f"nothing was answered{where}")
     if ending in (STOP, "") or is_complete(completion):
         return
     if not _is_json(completion.text):
@@ -94,8 +98,14 @@ def is_complete(completion: Completion) -> bool:
     return kind_of(completion.finish_reason) == STOP
 
 
-def _is_json(text: str) -> bool:
+def _is_closed(text: str) -> bool:
     from judge.rubrics import replies  # loads pydantic, which the built-in judge does without
+
+    return replies.is_closed(text)
+
+
+def _is_json(text: str) -> bool:
+    from judge.rubrics import replies
 
     try:
         return isinstance(replies.read_json(text), dict | list)
@@ -105,13 +115,7 @@ def _is_json(text: str) -> bool:
 
 def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
-    written: dict[str, object] = {}
-    for name, answer in answers.items():
-        try:
-            check_end(answer)
-            written[name] = answer.text
-        except UnparsedError:
-            written[name] = {"text": answer.text, "finish_reason": answer.finish_reason}
+    written = {name: _written(answer) for name, answer in answers.items()}
     completions = list(answers.values())
     used = [astuple(completion.usage) for completion in completions if completion.usage]
     last = completions[-1] if completions else Completion("", "stop", "")
@@ -125,6 +129,17 @@ def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     )
 
 
+def _written(answer: Completion) -> str | dict[str, str]:
+    try:
+        check_end(answer)
+    except UnparsedError:
+        written = {"text": answer.text, "finish_reason": answer.finish_reason}
+        if answer.elsewhere:
+            written["elsewhere"] = answer.elsewhere
+        return written
+    return answer.text
+
+
 def split_answers(text: str) -> dict[str, str]:
     """Return the raw answers in the text of such a completion, by their step's name."""
     try:
@@ -135,12 +150,15 @@ def split_answers(text: str) -> dict[str, str]:
         raise UnparsedError("unexpected form", "not the answers to several questions")
     answers: dict[str, str] = {}
     for name, part in value.items():
-        if isinstance(part, dict) and part.keys() == _CUT:
+        if isinstance(part, dict) and part.keys() in (_CUT, _AWAY):
+            text, end = str(part["text"]), str(part["finish_reason"])
             with naming_step(name):
-                check_end(Completion(str(part["text"]), str(part["finish_reason"]), ""))
-        if not isinstance(part, str):
+                check_end(Completion(text, end, "", elsewhere=part.get("elsewhere")))
+            answers[name] = text
+        elif isinstance(part, str):
+            answers[name] = part
+        else:
             raise UnparsedError("unexpected form", f"{name}: no text")
-        answers[name] = part
     return answers
 
 

@@ -1,14 +1,15 @@
-"""Shared parts of reading replies: fences, JSON, reply models, entries that deny.
+"""Shared parts of reading replies: fences, JSON, reply models, entries that are none.
 
-A judge that has nothing to list sometimes writes that down as an entry ("No findings are missing").
-Counted it would be an error that it denies. "No mention of the effusion" speaks of the reports.
+A reply is checked by its structure: the same words twice in a list, as an error and as a match, as
+missing and as false. What an entry says is not interpreted: lists of phrases that deny grow for
+ever, and meet findings too ("not significantly changed"). Only the few words of `DENIALS`, alone,
+are no entry. Whether an entry is about the two reports at all is tested in `running.evidence`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import pydantic
@@ -18,58 +19,61 @@ from judge import jsonio
 from judge.jsonio import replace_surrogates
 from judge.types import Annotation, UnparsedError
 
-_NOTHING = frozenset(
+# As `word_key` writes them.
+DENIALS = frozenset(
     (
-        *("", "none", "nil", "null", "na", "n a", "nothing", "no", "zero", "not applicable"),
-        *("empty", "none found", "none identified", "none noted", "no entry", "no entries"),
-        *("see above", "string", "text", "entry", "error", "finding", "phrase", "no phrase"),
-        *("matched finding", "no phrases", "no finding", "no findings", "keine", "aucune"),
-        *("aucun", "ninguno", "ninguna", "nessuno"),
+        "none",
+        "nil",
+        "null",
+        "na",
+        "n a",
+        "nothing",
+        "no",
+        "zero",
+        "empty",
+        "same",
+        "the same",
+        "identical",
+        "correct",
+        "not applicable",
+        "not an error",
+        "no error",
+        "no errors",
+        "no difference",
+        "no differences",
+        "no discrepancy",
+        "no discrepancies",
+        "no entry",
+        "no entries",
+        "no finding",
+        "no findings",
+        "no match",
+        "no matches",
+        "no matched findings",
+        "no phrase",
+        "no phrases",
+        "none found",
+        "none identified",
+        "none noted",
+        "see above",
+        "keine",
+        "aucun",
+        "aucune",
+        "ninguno",
+        "ninguna",
+        "nessuno",
     )
 )
-_WRONG = (
-    r"(?:errors?|mistakes?|discrepanc(?:y|ies)|disagreements?|differences?|contradictions?"
-    r"|inaccurac(?:y|ies)|omissions?|mismatch(?:es)?|issues?)"
+"""What judges write where they have nothing to list; a text that is one of these is no entry."""
+# What stands for a text in a form that was not filled in.
+_PLACEHOLDERS = frozenset(
+    ("string", "text", "entry", "error", "finding", "matched finding", "phrase")
 )
-_STATES = (
-    r"(?:missing|missed|omitted|left out|false|wrong(?:ly)?|incorrect(?:ly)?|invented|fabricated"
-    r"|hallucinated|unsupported|misplaced|mislocated|misidentified|misassessed|shared|in common"
-    r"|common|overlap\w*|agree\w*|match\w*)"
-)
-_THINGS = r"(?:findings?|locations?|positions?|severit(?:y|ies)|comparisons?|statements?|items?)"
-_AGREES = (
-    r"(?:correct(?:ly)?|accurate(?:ly)?|agrees?|match(?:es|ed)?|identical|concordant|the same)"
-)
-_NEGATED = (
-    # "No clinically relevant errors", "not an error", "without any discrepancy".
-    rf"(?:an? )?(?:[\w-]+ ){{0,3}}?(?:{_WRONG}|fehler|abweichung\w*|erreurs?|error(?:es)?)\b"
-    # "No findings are missing", "No missing findings".
-    rf"|(?:[\w-]+ ){{0,2}}?{_THINGS} (?:[\w-]+ ){{0,3}}?{_STATES}\b"
-    rf"|(?:[\w-]+ )?{_STATES} (?:[\w-]+ )?{_THINGS}"
-    r"|match(?:es|ed|ing)?\b|(?:other|further|additional) (?:findings?|categor)"
-)
-_WITHIN = re.compile(
-    rf"\b(?:(?:no|zero|0|without|any|kein\w*|aucune?|ning[uú]n\w*) (?:{_NEGATED})"
-    rf"|not (?:an? )?(?:[\w-]+ ){{0,2}}?{_WRONG}\b"
-    r"|nothing(?: that)? match|shares? no\b"
-    # "All locations are correct", "both agree".
-    rf"|(?:all|both|every|each|everything)\b[^.;]{{0,60}}\b{_AGREES}\b"
-    # Second thoughts.
-    r"|(?:actually|disregard|retract(?:ed)?|scratch that|on second thoughts?)\b"
-    r"|(?:on reflection|correction:|sorry\b|does not count)"
-    r"|should (?:be|read|say) (?:counted|[(\[]?[0-9a-f][)\]]?(?: (?!mm|cm)|$)|zero|one)"
-    r"|(?:not|never) (?:to be |really |be )?(?:count(?:ed)?|list(?:ed)?|included)\b"
-    r"|not (?:really )?(?:wrong|false|incorrect|missing|omitted)\b"
-    # A count within the words.
-    rf"|(?:{_WRONG}|{_THINGS}|total|sum|count)\s*(?:\([0-9]+\)\s*)?[:=]\s*(?:[0-9]|none|zero))"
-)
-_SOME = "one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple"
-_OPENS = re.compile(
-    # None, N/A, "None of the findings is missing"; a finding may begin "None of the lines".
-    rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}|(?:wait|correction)\b"
-    r"|nothing (?:is |was )?(?:else|miss|omitted|false|wrong|to |found|matche[sd])"
-    rf"|(?:the )?{_THINGS} (?:(?:is|are|was|were|all|also) )*(?:correct|accurate|identical)"
-    rf"|(?:[0-9]+|{_SOME}) (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b"
+_NUMBERS = "zero|one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple"
+# An entry that is a count and no more: "2 errors", "three missing findings".
+_COUNT_ALONE = re.compile(
+    rf"(?:[0-9]+|{_NUMBERS}) (?:(?:clinically|significant|insignificant|other|false|missing|missed"
+    r"|omitted|wrong|matched) )*(?:errors?|findings?)"
 )
 # A remark instead of an entry, or one side of an error.
 _REMARK = re.compile(
@@ -84,26 +88,26 @@ def word_key(text: str) -> str:
     return " ".join(_WORDS.findall(text.casefold()))
 
 
+def is_bare_denial(text: str) -> bool:
+    """Return whether `text` is one of `DENIALS`, in any case and with any stops."""
+    return word_key(text) in DENIALS
+
+
 def is_blank(text: str) -> bool:
-    """Return whether `text` has no letter, or only a word such as "none"."""
+    """Return whether `text` has no letter, is a bare denial or fills no place of a form."""
     words = word_key(text)
-    return words.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, words))
-
-
-@lru_cache(4096)
-def denies(text: str) -> bool:
-    """Return whether `text` is blank or says that there is no error, no match or no entry."""
-    words = _normalised(text)
-    return is_blank(words) or bool(_OPENS.match(words) or _WITHIN.search(words))
+    if not any(map(str.isalpha, words)):
+        return True
+    said = words.rstrip("0123456789 ")
+    return said in DENIALS or said in _PLACEHOLDERS
 
 
 def is_no_entry(text: str) -> bool:
-    """Return whether `text` denies, or is a remark or one side of an error."""
-    return denies(text) or _REMARK.match(_normalised(text)) is not None
-
-
-def _normalised(text: str) -> str:
-    return " ".join(text.casefold().split()).lstrip("-*\u2022\"'([ ")
+    """Return whether `text` is blank, a count alone, a remark or one side of an error."""
+    if is_blank(text) or _COUNT_ALONE.fullmatch(word_key(text)):
+        return True
+    plain = " ".join(text.casefold().split()).lstrip("-*\u2022\"'([ ")
+    return _REMARK.match(plain) is not None
 
 
 def first_repeat(texts: Iterable[str]) -> str | None:
@@ -170,16 +174,47 @@ def unfence(text: str) -> tuple[str, bool]:
     return text, is_whole
 
 
+# Signs of JSON, of a call or of typesetting: what stands before the object is more than words.
+_NO_WORDS = re.compile(r"[\"{}\[\]<>\\|=]")
+_OPEN_FENCE = re.compile(r"```[\w-]*\s*\Z")
+
+
+def _behind_words(answer: str) -> str:
+    """Return the object behind words, taken out of a fence; raises `UnparsedError`."""
+    before, brace, rest = answer.partition("{")
+    found = brace + rest
+    words = _OPEN_FENCE.sub("", before)
+    if words != before and found.count("```") == 1 and found.endswith("```"):
+        found = found.removesuffix("```").rstrip()
+    is_empty = rest.strip("} \t\r\n") == ""
+    if not brace or is_empty or _NO_WORDS.search(words):
+        raise UnparsedError("no JSON", "the answer is not one JSON value and nothing else")
+    return found
+
+
 def read_json(text: str, *, pairs: bool = False) -> Any:  # noqa: ANN401 - JSON is any of a few types
-    """Return the JSON value that an answer is, as `jsonio.read`; raises `UnparsedError`."""
+    """Return the JSON value that an answer is, as `jsonio.read`; raises `UnparsedError`.
+
+    Words may stand before an object, and nothing behind it.
+    """
     answer, _ = unfence(text)
     if not answer.startswith(("{", "[")):
-        raise UnparsedError("no JSON", "the answer is not one JSON value and nothing else")
+        answer = _behind_words(answer)
     try:
         return jsonio.read(answer, pairs=pairs)
     except jsonio.JsonError as error:
         reason = "several answers" if error.reason == "several values" else error.reason
         raise UnparsedError(reason, error.detail) from error
+
+
+def is_closed(text: str) -> bool:
+    """Return whether an answer is one JSON object that ends, whatever white space follows it."""
+    if not text.rstrip().endswith(("}", "```")):
+        return False
+    try:
+        return isinstance(read_json(text), dict)
+    except UnparsedError:
+        return False
 
 
 def validate_reply(model: type[_Model], value: object) -> _Model:
@@ -232,11 +267,34 @@ def whole_number(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+_APART = re.compile(r"[\s_\-\u2010-\u2015/,]+")
+
+
+def listed_word(value: object) -> object:
+    """Return a word of a fixed list as the list has it: in lower case, its parts joined by `_`."""
+    return _APART.sub("_", value.strip().lower()) if isinstance(value, str) else value
+
+
+Listed = BeforeValidator(listed_word)
+"""What reads a word of a fixed list whatever its case, spaces and hyphens."""
+
+
+def _text_or_none(value: object) -> object:
+    return "" if value is None else value
+
+
+OrNull = BeforeValidator(_text_or_none)
+"""What reads null as no text, where a text changes no number."""
+
+
 WholeNumber = Annotated[StrictInt, BeforeValidator(whole_number)]
 
 
 class ReplyModel(BaseModel):
-    """An object of a reply with exactly its keys; those in `optional` may be missing."""
+    """An object of a reply with exactly its keys; those in `optional` may be missing.
+
+    Case, spaces and hyphens of a key do not matter.
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid")
     optional: ClassVar[Mapping[str, Any]] = {}
@@ -244,4 +302,14 @@ class ReplyModel(BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _fill_optional(cls, value: Any) -> Any:  # noqa: ANN401
-        return {**cls.optional, **value} if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        named: dict[str, Any] = {}
+        for key, part in value.items():
+            name = str(listed_word(key))
+            if name not in cls.model_fields:
+                name = key
+            if name in named:
+                raise UnparsedError("duplicate key", name)
+            named[name] = part
+        return {**cls.optional, **named}

@@ -36,7 +36,7 @@ from judge.backends.connection import NO_KEY, Connection
 from judge.backends.refusals import SYSTEM, named_in, names_longest
 from judge.backends.replies import MOST_BYTES, TooLongReplyError, bounded
 from judge.backends.waits import retry_after
-from judge.endings import FILTERED, NO_ANSWER, REASONING, REFUSAL, STOP, kind_of
+from judge.endings import FILTERED, NO_ANSWER, REFUSAL, kind_of
 from judge.text import harmless
 from judge.types import Completion, JudgeError, Usage
 
@@ -276,8 +276,12 @@ def completion_of(answer: Any, mode: Mode | None, key: str) -> Completion:  # no
         raise failed
     if refusal:
         ending = REFUSAL
-    elif not text.strip() and isinstance(reasoning, str) and reasoning.strip():
-        ending = REASONING if ending in (STOP, "") else ending
+    elsewhere = None
+    if not (refusal or text.strip()):
+        if isinstance(reasoning, str) and reasoning.strip():
+            elsewhere = "its reasoning"
+        elif message.get("tool_calls") or message.get("function_call"):
+            elsewhere = "a tool call"
     return Completion(
         text=refusal or text,
         finish_reason=ending,
@@ -285,6 +289,7 @@ def completion_of(answer: Any, mode: Mode | None, key: str) -> Completion:  # no
         usage=usage,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         mode=mode.value if mode else None,
+        elsewhere=elsewhere,
     )
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
@@ -14,7 +15,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from judge.rubrics import Facet, Kind, Label, Measure, replies
 from judge.rubrics.categories import ERROR, count_items, count_measures
 from judge.rubrics.contract import Counted
-from judge.rubrics.replies import Line, ReplyModel, denies
+from judge.rubrics.normality import is_normal
+from judge.rubrics.replies import Line, Listed, OrNull, ReplyModel, is_bare_denial, word_key
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
 NEGLIGIBLE = "negligible"
@@ -235,7 +237,7 @@ def _nonempty(text: str) -> str:
 
 
 def _real(text: str) -> str:
-    if denies(text):
+    if replies.is_no_entry(text):
         raise ValueError("a finding that is none has no entry")
     return text
 
@@ -261,7 +263,7 @@ class Finding(ReplyModel):
     finding: Annotated[Line, AfterValidator(_real)] = Field(
         description="The finding in the report's own words."
     )
-    clinical_significance: Literal[LEVELS]  # type: ignore[valid-type]
+    clinical_significance: Annotated[Literal[LEVELS], Listed]  # type: ignore[valid-type]
 
 
 class Match(ReplyModel):
@@ -277,12 +279,14 @@ class WrongAttribute(Match):
     optional: ClassVar = {"explanation": ""}
 
     # In this order, so that a judge gives its reason before it settles on a severity.
-    explanation: Line = Field(description="What differs and whether it matters, in a sentence.")
+    explanation: Annotated[Line, OrNull] = Field(
+        description="What differs and whether it matters, in a sentence."
+    )
     error_types: Annotated[
         list[Literal[ATTRIBUTES]],  # type: ignore[valid-type]
         BeforeValidator(_attributes),
     ]
-    severity: Literal["significant", "negligible"]
+    severity: Annotated[Literal["significant", "negligible"], Listed]
 
 
 class Errors(ReplyModel):
@@ -310,6 +314,8 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
         _check_unique([finding.id for finding in findings], "id twice")
         if (again := replies.first_repeat(one.finding for one in findings)) is not None:
             raise UnparsedError("finding twice", again)
+        if normal := [one.finding for one in findings if is_normal(one.finding)]:
+            raise UnparsedError("contradiction", f"an abnormal finding: {normal[0]!r}")
     reference = {finding.id: place for place, finding in enumerate(ours)}
     candidate = {finding.id: place for place, finding in enumerate(theirs, len(ours))}
     items = [_item(one.finding, one.clinical_significance, "reference") for one in ours]
@@ -319,16 +325,24 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     _check_unique(pairs, "pair twice")
     _check_accounted(reference, {ref for ref, _ in pairs}, errors.missing_findings, "missing")
     _check_accounted(candidate, {pred for _, pred in pairs}, errors.false_findings, "false")
+    our_words = {finding.id: word_key(finding.finding) for finding in ours}
+    their_words = {finding.id: word_key(finding.finding) for finding in theirs}
+    _check_reported(errors.missing_findings, our_words, their_words, "missing")
+    _check_reported(errors.false_findings, their_words, our_words, "false")
     items += [match_item(items, reference[ref], candidate[pred]) for ref, pred in pairs]
     items += [unmatched_item(items, candidate[one], FALSE) for one in errors.false_findings]
     items += [unmatched_item(items, reference[one], MISSING) for one in errors.missing_findings]
     _check_unique([*map(repr, errors.attribute_errors)], "error twice")
     for mistake in errors.attribute_errors:
         pair = mistake.ref_id, mistake.pred_id
-        if mistake.explanation and denies(mistake.explanation):
-            raise UnparsedError("no entry", f"an attribute error: {mistake.explanation}")
+        if mistake.explanation and is_bare_denial(mistake.explanation):
+            detail = f"an attribute error that is explained by {mistake.explanation!r}"
+            raise UnparsedError("contradiction", detail)
         if pair not in pairs:
             raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
+        if our_words[mistake.ref_id] == their_words[mistake.pred_id]:
+            both = " and ".join(pair)
+            raise UnparsedError("contradiction", f"{both} differ, and are in the same words")
         links = (reference[mistake.ref_id], candidate[mistake.pred_id])
         types = _types(mistake.error_types, study.modality)
         is_negligible = mistake.severity == NEGLIGIBLE
@@ -359,6 +373,16 @@ def _check_accounted(
         raise UnparsedError("id of no finding", min(dangling))
     if wrong := [name for name in known if named[name] != 1]:
         raise UnparsedError("contradiction", f"{wrong[0]} is matched or {mistake}, and once")
+
+
+def _check_reported(
+    alone: Sequence[str], words: Mapping[str, str], other_words: Mapping[str, str], mistake: str
+) -> None:
+    """Refuse a finding that is missing or false, and stands in the other report word for word."""
+    for name in alone:
+        if words[name] in other_words.values():
+            detail = f"{name} is {mistake}, and both reports have it in the same words"
+            raise UnparsedError("contradiction", detail)
 
 
 def _item(finding: str, significance: str, side: Side) -> Item:
@@ -462,6 +486,7 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
             items.append(_item(finding.text, _BENIGN, finding.side))
         else:
             items.append(_item(finding.text, _BY_SEVERITY[finding.severity], finding.side))
+    items = _told_apart(items, comparison)
     items += [
         match_item(items, place, partner)
         for place, finding in enumerate(findings)
@@ -479,6 +504,30 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         is_negligible = difference.is_negligible
         items.append(_attribute_item(items, links, types, difference.text, is_negligible))
     return Annotation(tuple(items))
+
+
+def _told_apart(items: Sequence[Item], comparison: ReportComparison) -> list[Item]:
+    """Return the findings, the candidate's with what differs where the words are the same."""
+    apart = list(items)
+    findings = comparison.findings
+    for difference in comparison.differences:
+        ours, theirs = items[difference.reference], apart[difference.candidate]
+        if word_key(ours.text) == word_key(theirs.text):
+            text = f"{theirs.text} (other {difference.attribute})"
+            apart[difference.candidate] = replace(theirs, text=text)
+    said = {word_key(item.text) for item in items if item.kind == REFERENCE.name}
+    alone = {
+        word_key(item.text)
+        for item, finding in zip(items, findings, strict=True)
+        if item.kind == REFERENCE.name and not finding.partners
+    }
+    for place, finding in enumerate(findings):
+        item = apart[place]
+        words = word_key(item.text)
+        is_false = not finding.partners and words in said
+        if item.kind == CANDIDATE.name and (is_false or words in alone):
+            apart[place] = replace(item, text=f"{item.text} (elsewhere)")
+    return apart
 
 
 def is_elderly(context: Mapping[str, str]) -> bool:

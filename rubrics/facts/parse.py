@@ -8,14 +8,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from judge.rubrics import Counted, Facet, Kind, Label, Measure
 from judge.rubrics.contract import EVERYWHERE, mean_of, ratio_of
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
-from judge.rubrics.replies import Line, ReplyModel, WholeNumber, first_repeat, is_blank, read_reply
+from judge.rubrics.replies import (
+    Line,
+    Listed,
+    ReplyModel,
+    WholeNumber,
+    first_repeat,
+    is_no_entry,
+    read_reply,
+    word_key,
+)
 from judge.sentences import ITEM, lines
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
@@ -267,7 +276,7 @@ class Verdict(ReplyModel):
         description="The sentences of the report that decide it, copied word for word; empty for "
         "a phrase that is not mentioned."
     )
-    verdict: Literal["entailed", "contradicted", "not_mentioned"] = Field(
+    verdict: Annotated[Literal["entailed", "contradicted", "not_mentioned"], Listed] = Field(
         description="entailed: the report says it. contradicted: the report says otherwise. "
         "not_mentioned: neither."
     )
@@ -285,10 +294,10 @@ _ASKED = {REPORT: "phrases of the {}", PHRASES: "verdicts on the {}"}
 
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the phrases of one report in an answer; blank and repeated ones are refused."""
+    """Return the phrases of one report in an answer; those that are none, or twice, are refused."""
     phrases = read_reply(Phrases, text).phrases
-    if blank := [phrase for phrase in phrases if is_blank(phrase)]:
-        raise UnparsedError("empty phrase", blank[0])
+    if none := [phrase for phrase in phrases if is_no_entry(phrase)]:
+        raise UnparsedError("empty phrase", none[0])
     if (again := first_repeat(phrases)) is not None:
         raise UnparsedError("phrase twice", again)
     return tuple(phrases)
@@ -314,6 +323,9 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
             reason = "evidence for nothing" if quotes else "no evidence"
             raise UnparsedError(reason, f"phrase {verdict.phrase} is {says}")
         said = phrases[verdict.phrase - 1]
+        if verdict.verdict == CONTRADICTED and word_key(said) in map(word_key, quotes):
+            detail = f"phrase {verdict.phrase} is contradicted by its own words"
+            raise UnparsedError("contradiction", detail)
         facts[verdict.phrase] = Fact(said, verdict.verdict, tuple(quotes))
     if missing := set(range(1, len(phrases) + 1)) - facts.keys():
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
@@ -383,9 +395,20 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             answer = _answer(answers, step, is_asked=is_asked)
             unsaid = [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
             facts[side] = unsaid if answer is None else read_verdicts(answer, about)
+            _check_same_words(facts[side], phrases[OTHER[side]])
     if answers:
         raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")
     return to_annotation(facts)
+
+
+def _check_same_words(facts: Sequence[Fact], others: Sequence[str]) -> None:
+    """Refuse a phrase that both reports have in the same words and that is not entailed."""
+    said = {word_key(phrase) for phrase in others}
+    for fact in facts:
+        if fact.verdict != ENTAILED and word_key(fact.text) in said:
+            says = VERDICT[fact.verdict].label
+            detail = f"{fact.text!r} is {says}, and is a phrase of both reports"
+            raise UnparsedError("contradiction", detail)
 
 
 def _answer(answers: dict[str, str], step: str, *, is_asked: bool) -> str | None:

@@ -16,7 +16,16 @@ from judge import types
 from judge.jsonio import Pairs
 from judge.rubrics import Facet, Kind, Label, Measure, categories, replies
 from judge.rubrics.categories import CATEGORY, ERROR, category_of, error_item
-from judge.rubrics.replies import Line, ReplyModel, Verbatim, WholeNumber, validate_reply
+from judge.rubrics.replies import (
+    Line,
+    Listed,
+    OrNull,
+    ReplyModel,
+    Verbatim,
+    WholeNumber,
+    is_bare_denial,
+    validate_reply,
+)
 from judge.sentences import lines, sentences
 from judge.types import Annotation, Category, Discrepancy, Edit, Item, Study, UnparsedError
 
@@ -154,18 +163,26 @@ def severity_of(value: object) -> object:
 
 
 _WORD = re.compile(r"\w+|\?")
+# A space counts between two numbers alone: 1.5 cm is not 15 cm.
+_NO_SPACE = re.compile(r"(?<![0-9]) | (?![0-9])")
+# What stands for a corrected line where none is wanted, as `words_of` writes it.
 _NOTHING = frozenset(
-    tuple(text.split())
-    for text in (
-        *("no change", "no changes", "no change needed", "no changes needed", "unchanged"),
-        *("no correction", "no corrections", "no correction needed", "none", "n a", "correct"),
+    (
+        "nochange",
+        "nochanges",
+        "nochangeneeded",
+        "nochangesneeded",
+        "unchanged",
+        "nocorrection",
+        "nocorrections",
+        "nocorrectionneeded",
     )
 )
 
 
-def word_sequence(text: str) -> tuple[str, ...]:
-    """Return the words and question marks of a line without case and stops."""
-    return tuple(_WORD.findall(text.casefold()))
+def words_of(text: str) -> str:
+    """Return a line without case, spaces and stops; a question mark stays, since it says doubt."""
+    return _NO_SPACE.sub("", " ".join(_WORD.findall(text.casefold())))
 
 
 def _in_order(categories: list[str]) -> list[str]:
@@ -184,11 +201,17 @@ class Correction(ReplyModel):
         description="The number of the candidate's line that is changed or deleted. For an "
         "insertion, the line that the new one goes before, or null for the end of the report."
     )
-    edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
-    corrected: Line = Field(description="The line as it should read; empty for a deletion.")
-    comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
+    edit: Annotated[Literal["change", "delete", "insert"], Listed] = Field(
+        description="What is done to the line."
+    )
+    corrected: Annotated[Line, OrNull] = Field(
+        description="The line as it should read; empty for a deletion."
+    )
+    comment: Annotated[Verbatim, OrNull] = Field(
+        description="Why the correction is needed, in a sentence."
+    )
     categories: Annotated[
-        list[Literal["a", "b", "c", "d", "e", "f"]], AfterValidator(_in_order)
+        list[Annotated[Literal["a", "b", "c", "d", "e", "f"], Listed]], AfterValidator(_in_order)
     ] = Field(
         description="One or more of: a false finding, b missing finding, c wrong location, "
         "d wrong severity, e comparison not in the reference, f omitted comparison."
@@ -237,17 +260,27 @@ def parse(
     candidate = lines(study.candidate)
     for correction in corrections:
         _check_line(correction, candidate)
-    real = {word_sequence(line) for line in lines(study.reference)}
-    said = [word_sequence(line) for line in candidate]
+    real = {words_of(line) for line in lines(study.reference)}
+    said = [words_of(line) for line in candidate]
+    deleted = {said[one.line or 0] for one in corrections if one.edit == "delete"}
     for correction in corrections:
-        new = word_sequence(correction.corrected)
+        if is_bare_denial(correction.comment):
+            raise UnparsedError("contradiction", f"a correction, and {correction.comment!r}")
+        if correction.edit == "delete":
+            continue
+        new = words_of(correction.corrected)
+        if not any(map(str.isalnum, new)):
+            raise UnparsedError("contradiction", f"no word in {correction.corrected!r}")
+        if correction.edit == "insert" and new in deleted:
+            detail = f"deleted and inserted: {correction.corrected!r}"
+            raise UnparsedError("contradiction", detail)
         old = said if correction.edit == "insert" else [said[correction.line or 0]]
         # "No change needed" says that nothing is to be done, unless the reference says just this.
-        is_idle = new in old or (new in _NOTHING and new not in real)
-        if correction.edit != "delete" and is_idle:
+        is_nothing = new in _NOTHING or is_bare_denial(correction.corrected)
+        if new in old or (is_nothing and new not in real):
             raise UnparsedError("correction changes nothing", correction.corrected)
     changed = [one.line for one in corrections if one.edit != "insert"]
-    texts = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
+    texts = [words_of(one.corrected) for one in corrections if one.edit != "delete"]
     if len(set(changed)) < len(changed) or len(set(texts)) < len(texts):
         raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
     items = []

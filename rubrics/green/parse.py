@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from judge.rubrics import categories, replies
 from judge.rubrics.categories import CATEGORIES, CATEGORY, ERROR, KEY, KEYS, LEVELS, SIGNIFICANCE
-from judge.rubrics.replies import ReplyModel, Text, is_no_entry
+from judge.rubrics.replies import OrNull, ReplyModel, Text, is_bare_denial, is_no_entry, word_key
 from judge.types import Annotation, Category, Item, ReportComparison, Study, UnparsedError
 
 # Two forms of answer: the layout in text (docs/answers.md), and the structured reply. Whatever is
@@ -33,6 +35,15 @@ TITLES = {
 NAMES = (*KEYS, MATCHED)
 NOT_LISTED = "category not listed, counted 0: "
 DIFFERS = "stated count differs from list: "
+OUT_OF_ORDER = "categories in another order: "
+EMPTY_ENTRY = "empty entry left out: "
+OTHER_LABEL = "category read by its letter, its name is unknown: "
+TWICE = "listed twice"
+IN_TWO_PLACES = "listed as two errors"
+ALSO_MATCHED = "listed as an error and as a match"
+GRADED_OTHERWISE = "called otherwise than its heading"
+CALLED_NONE = "called none in brackets"
+BEHIND_ZERO = "words behind a count of 0 left out: "
 _NO_STUDY = Study("", "", "")
 
 
@@ -108,7 +119,8 @@ _BULLETED = re.compile(rf"{_BULLET}(.*)")
 _NUMBERED = re.compile(r"([1-9][0-9]{0,3})[.)][ \t]+(.*)")
 _NONE = re.compile(
     r"(?:0|n/a|none|no (?:(?:clinically )?(?P<level>in)?(?P<is_level>significant) )?errors"
-    r"|no matched findings)\.?",
+    r"(?: (?:were|are|have been|was|is))?(?: (?:found|identified|noted|detected|observed|present))?"
+    r"|no matched findings(?: (?:were|are))?(?: (?:found|identified|noted|present))?)\.?",
     re.IGNORECASE,
 )
 
@@ -124,14 +136,30 @@ _NUMBERING = re.compile(
     r"(?<!\S)(?:[0-9]{1,2}[.)]|#[0-9]+[.:)]?|(?:ii?i?|iv)[.)])(?=\s+\S)", re.IGNORECASE
 )
 _NUMBER_FIRST = re.compile(r"[0-9]{1,2}[.)](?![0-9])")
-_GRADE = re.compile(r"\b(?:in|non-?)?significan(?:t|ce|tly)\b", re.IGNORECASE)
-# "No significant change" grades no error.
-_NO_GRADE = re.compile(
-    r"\b(?:no|without|any)(?: (?:evidence of|other|interval))? significant\b"
-    r"(?! (?:errors?|findings?|discrep|differ))",
+# A remark on how grave an item is, beside its words: in brackets, in front with a colon, or behind
+# a comma or dash. "Not significantly changed" is none.
+_GRADE = r"(?:clinically )?(?P<{0}>not |in|non-? ?)?(?:clinically )?significant(?: error| finding)?"
+_GRADE_REMARK = re.compile(
+    rf"[(\[]\s*{_GRADE.format('bracketed')}\s*[)\]]"
+    rf"|\A{_GRADE.format('first')}\s*[:\u2013-]\s"
+    rf"|[,:\u2013\u2014-]\s*{_GRADE.format('last')}\s*\.?\Z",
     re.IGNORECASE,
 )
 _NEXT_SENTENCE = re.compile(r"\w{4}[.!?]\s+[A-Z]")
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is read of one answer, and what is odd about it.
+
+    `is_faithful` is for a GREEN model that answers the official prompt. Its words are taken as the
+    reference implementation takes them, and what a strict reader would refuse becomes a warning.
+    """
+
+    is_faithful: bool
+    warnings: list[str] = field(default_factory=list)
+
+
 # How many there are, and their texts.
 _List = tuple[int, Sequence[str]]
 
@@ -139,16 +167,18 @@ _List = tuple[int, Sequence[str]]
 def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:  # noqa: ARG001
     """Return the annotation that an answer in GREEN's layout expresses.
 
-    `faithful` is for a GREEN model that answers the official prompt: where its count and its list
-    differ, the count holds, with a warning, as in the reference implementation.
+    `faithful` is for a GREEN model that answers the official prompt: it is read as the reference
+    implementation reads it. Where its count and its list differ the count holds, and what an answer
+    contradicts is a warning.
     """
     text, is_whole = replies.unfence(text)
+    reading = _Reading(is_faithful=faithful)
     explanation, bodies = _sections(text)
     stated: dict[str, int] = {}
     items: list[Item] = []
     not_listed: list[str] = []
     for level in LEVELS:
-        lists = _errors(bodies[level], level, faithful=faithful)
+        lists = _errors(bodies[level], level, reading)
         for category in CATEGORIES:
             key = KEY[level, category]
             stated[key], texts = lists.get(category, (0, ()))
@@ -156,10 +186,54 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
             if lists and category not in lists:
                 not_listed.append(key)
     is_whole = complete or is_whole
-    stated[MATCHED], texts = _matched(bodies[MATCHED], is_whole=is_whole, faithful=faithful)
+    stated[MATCHED], texts = _matched(bodies[MATCHED], reading, is_whole=is_whole)
     items += map(matched_item, texts)
-    warnings = warnings_on(stated, items, not_listed)
+    items = _with_contradictions(items)
+    if not faithful:
+        refuse_contradictions(items)
+    warnings = (*warnings_on(stated, items, not_listed), *reading.warnings)
     return Annotation(tuple(items), explanation, stated_counts=stated, warnings=warnings)
+
+
+def _with_contradictions(items: Sequence[Item]) -> list[Item]:
+    """Return the items, those with a warning that contradict an item before them, or a heading.
+
+    The same words, whatever their case and stops, are twice in a list, in two lists of errors, or
+    an error and a match; or an item under one heading is called what the other heading says.
+    """
+    first: dict[str, Item] = {}
+    checked: list[Item] = []
+    for item in items:
+        warnings = []
+        before = first.setdefault(word_key(item.text), item)
+        if before is not item:
+            if (before.kind, before.labels) == (item.kind, item.labels):
+                warnings.append(TWICE)
+            elif before.kind == item.kind:
+                warnings.append(IN_TWO_PLACES)
+            else:
+                warnings.append(ALSO_MATCHED)
+        if item.kind == ERROR and _is_graded_otherwise(item.text, item.label(SIGNIFICANCE)):
+            warnings.append(GRADED_OTHERWISE)
+        if item.kind == ERROR and any(map(is_bare_denial, _IN_BRACKETS.findall(item.text))):
+            warnings.append(CALLED_NONE)
+        checked.append(replace(item, warnings=tuple(warnings)) if warnings else item)
+    return checked
+
+
+def refuse_contradictions(items: Sequence[Item]) -> None:
+    """Raise `UnparsedError` for the first item that contradicts another or its heading."""
+    for item in items:
+        if item.warnings:
+            raise UnparsedError("contradiction", f"{item.warnings[0]}: {_plain(item.text)!r}")
+
+
+def _is_graded_otherwise(text: str, level: str) -> bool:
+    remark = _GRADE_REMARK.search(text)
+    if remark is None:
+        return False
+    is_slight = any(remark.groupdict().values())
+    return is_slight == (level == SIGNIFICANT)
 
 
 def _sections(text: str) -> tuple[str, dict[str, str]]:
@@ -201,7 +275,7 @@ def _is_none(text: str, kind: str) -> bool:
     return match is not None and ("error" if kind == MATCHED else "match") not in words
 
 
-def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
+def _errors(body: str, level: str, reading: _Reading) -> dict[str, _List]:
     lines = _lines(body, level)
     if len(lines) == 1 and _is_none(lines[0].strip(), level):
         return {}
@@ -212,36 +286,45 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
             mark, label, rest = category.groups()
             marks += mark.lower()
             below: list[str] = []
-            listed[_category(mark, label)] = rest, below
+            listed[_category(mark, label, level, reading)] = rest, below
         elif listed:
             below.append(line)
         else:
             raise UnparsedError("not in the layout", f"{TITLES[level]}: {_plain(line.strip())}")
-    if [*marks] != sorted(set(marks)) or (marks[0].isdigit() and not marks.isdigit()):
-        raise UnparsedError("contradiction", f"{TITLES[level]}: categories once and in order")
+    if len(set(marks)) < len(marks):
+        raise UnparsedError("contradiction", f"{TITLES[level]}: a category twice")
+    if any(map(str.isdigit, marks)) and not marks.isdigit():
+        raise UnparsedError("contradiction", f"{TITLES[level]}: letters and numbers")
+    if [*marks] != sorted(marks):
+        reading.warnings.append(OUT_OF_ORDER + level)
     return {
-        category: _list(rest, below, level, f"({category})", faithful=faithful)
+        category: _list(rest, below, level, KEY[level, Category(category)], reading)
         for category, (rest, below) in listed.items()
     }
 
 
-@lru_cache(256)
-def _category(mark: str, label: str) -> str:
+def _category(mark: str, label: str, level: str, reading: _Reading) -> str:
     category = categories.category_of(f"({mark}) {label}")
-    if category is None:
+    if category is not None:
+        return category
+    by_letter = categories.category_of(mark)
+    is_number_in_it = any(map(str.isdigit, label))
+    is_another = categories.category_of(label) is not None
+    if by_letter is None or is_number_in_it or is_another or not reading.is_faithful:
         raise UnparsedError("contradiction", f"({mark}) is not called {_plain(label.strip())!r}")
-    return category
+    reading.warnings.append(OTHER_LABEL + KEY[level, by_letter])
+    return by_letter
 
 
-def _matched(body: str, *, is_whole: bool, faithful: bool) -> _List:
+def _matched(body: str, reading: _Reading, *, is_whole: bool) -> _List:
     lines = _lines(body, MATCHED)
     first, below = lines[0].strip(), lines[1:]
     if below and _NUMBERED.fullmatch(first):
         if not is_whole:
             raise UnparsedError("truncated", "a list without a count may go on")
         items = _list_below(lines, TITLES[MATCHED])
-        return _check_list(len(items), items, TITLES[MATCHED], faithful=False)
-    count, texts = _list(first, below, MATCHED, TITLES[MATCHED], faithful=faithful)
+        return _check_list(len(items), items, MATCHED, _Reading(is_faithful=False))
+    count, texts = _list(first, below, MATCHED, MATCHED, reading)
     if not is_whole and (
         (count and first[-1] != "." and not texts)  # 1 may be the head of 12
         or (count == 1 and not below)  # the first entry of a numbered list
@@ -250,7 +333,8 @@ def _matched(body: str, *, is_whole: bool, faithful: bool) -> _List:
     return count, texts
 
 
-def _list(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: bool) -> _List:
+def _list(rest: str, below: Sequence[str], kind: str, name: str, reading: _Reading) -> _List:
+    where = TITLES[MATCHED] if name == MATCHED else name
     stated = _COUNT.fullmatch(rest)
     if stated is None:
         if not below and _is_none(rest, kind):
@@ -261,12 +345,24 @@ def _list(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: b
     if behind and below:
         raise UnparsedError("not in the layout", f"{where}: items on the line and below it")
     if count == 0:
-        if below or (behind and not _is_none(behind, kind)):
-            more = behind or below[0]
-            raise UnparsedError("contradiction", f"{where}: 0, and then {_plain(more)!r}")
+        words = (behind or "").strip("; ")
+        if words and not _is_none(words, kind):
+            if below or ";" in words or not reading.is_faithful:
+                raise UnparsedError("contradiction", f"{where}: 0, and then {_plain(words)!r}")
+            reading.warnings.append(BEHIND_ZERO + name)
+        elif below:
+            raise UnparsedError("contradiction", f"{where}: 0, and then {_plain(below[0])!r}")
         return 0, ()
-    texts = [text.strip() for text in behind.split(";")] if behind else _list_below(below, where)
-    return _check_list(count, texts, where, faithful=faithful)
+    if behind is None:
+        return _check_list(count, _list_below(below, where), name, reading)
+    texts = [text.strip() for text in behind.split(";")]
+    # What stands behind a last semicolon is nothing, which changes no number.
+    kept = [text for text in texts if text.strip(" .")]
+    is_last = kept == texts[:-1]
+    if kept != texts and (reading.is_faithful or is_last):
+        reading.warnings.append(EMPTY_ENTRY + name)
+        texts = kept
+    return _check_list(count, texts, name, reading)
 
 
 def _list_below(lines: Sequence[str], where: str) -> list[str]:
@@ -285,11 +381,12 @@ def _list_below(lines: Sequence[str], where: str) -> list[str]:
     return items
 
 
-def _check_list(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _List:
+def _check_list(count: int, items: Sequence[str], name: str, reading: _Reading) -> _List:
+    where = TITLES[MATCHED] if name == MATCHED else name
     for item in items:
-        if is_doubtful(item, faithful=faithful, count=count):
+        if is_doubtful(item, faithful=reading.is_faithful, count=count):
             raise UnparsedError("doubtful item", f"{where}: {_plain(item)!r} is no one item")
-    if len(items) != count and not faithful:
+    if len(items) != count and not reading.is_faithful:
         raise UnparsedError(
             "count and list differ", f"{where}: {count} is stated, {len(items)} listed"
         )
@@ -304,11 +401,10 @@ def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
     # In faithful mode a number is no numbering unless it goes on from a first one.
     if faithful and (count > 1 or all(number.strip("#.:)") != "2" for number in numbers)):
         numbers = []
-    is_graded = bool(_GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)))
     is_several = bool(numbers or _NUMBER_FIRST.match(item) or _MARK.search(item)) or (
         not faithful and _NEXT_SENTENCE.search(item) is not None
     )
-    return is_graded or is_several or is_no_entry(item)
+    return is_several or is_no_entry(item)
 
 
 _BRACKETS = re.compile(r"[()\[\]<>{}]")
@@ -333,7 +429,14 @@ def render(annotation: Annotation) -> str:
         sections.append("\n".join([f"[{TITLES[level]}]:", *lines]))
     sections.append(f"[{TITLES[MATCHED]}]:\n{written[MATCHED]}")
     read = partial(parse, study=_NO_STUDY, complete=True, faithful=True)
-    return replies.check_round_trip("\n\n".join(sections), annotation, read)
+    return replies.check_round_trip("\n\n".join(sections), as_written(annotation), read)
+
+
+def as_written(annotation: Annotation) -> Annotation:
+    """Return the annotation without warnings about a form that `render` does not write."""
+    odd = (OUT_OF_ORDER, EMPTY_ENTRY, OTHER_LABEL, BEHIND_ZERO)
+    kept = [text for text in annotation.warnings if not text.startswith(odd)]
+    return replace(annotation, warnings=tuple(kept))
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
@@ -348,8 +451,21 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     ]
     errors.sort(key=lambda error: KEYS.index(count_name(error)))
     matched = (matched_item(_entry(text) or "unnamed finding") for text in comparison.matched)
-    items = (*errors, *matched)
+    items = _told_apart((*errors, *matched))
     return Annotation(items, _explanation(comparison.explanation), stated_counts=_counts(items))
+
+
+def _told_apart(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the items, numbered where they repeat the words of one before: repeats are refused."""
+    n_before: Counter[str] = Counter()
+    apart = []
+    for item in items:
+        words = word_key(item.text)
+        n_before[words] += 1
+        if n_before[words] > 1:
+            item = replace(item, text=f"{item.text} (no. {n_before[words]} in these words)")
+        apart.append(item)
+    return tuple(apart)
 
 
 def _entry(text: str) -> str:
@@ -357,7 +473,7 @@ def _entry(text: str) -> str:
     plain = " ".join(text.replace(";", ",").split())
     for entry in (plain, _NO_MARKUP.sub(" ", plain)):
         entry = " ".join(entry.split()).strip(_EDGES)
-        if entry == "" or not is_doubtful(entry):
+        if entry == "" or not (is_doubtful(entry) or _GRADE_REMARK.search(entry)):
             return entry
     return ""
 
@@ -395,7 +511,9 @@ class Reply(ReplyModel):
 
     optional: ClassVar = {"explanation": ""}
 
-    explanation: Text = Field(description="Two to five sentences on what differs and why.")
+    explanation: Annotated[Text, OrNull] = Field(
+        description="Two to five sentences on what differs and why."
+    )
     clinically_significant_errors: Errors
     clinically_insignificant_errors: Errors
     matched_findings: list[Text] = Field(
@@ -404,7 +522,6 @@ class Reply(ReplyModel):
 
 
 _LISTS = tuple(zip(CATEGORIES, Errors.model_fields, strict=True))
-_ONE_SIDED = (Category.FALSE_FINDING.value, Category.MISSING_FINDING.value)
 _SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 
 
@@ -412,24 +529,16 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     """Return the annotation in a structured reply, whose lists give the counts."""
     reply = replies.read_reply(Reply, text)
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
-    errors = [
-        green_error(level, category, entry)
-        for level, lists in zip(LEVELS, levels, strict=True)
-        for category, name in _LISTS
-        for entry in getattr(lists, name)
-    ]
-    wrong, matched = [item.text for item in errors], reply.matched_findings
-    for entry in (*wrong, *matched):
-        if is_no_entry(entry) or _SEVERAL.search(entry):
-            raise UnparsedError("doubtful item", f"{entry!r} is no one entry of a list")
-    one_sided = {
-        replies.word_key(item.text): None for item in errors if item.label("category") in _ONE_SIDED
-    }
-    for texts in (wrong, matched, [*one_sided, *matched]):
-        if (again := replies.first_repeat(texts)) is not None:
-            raise UnparsedError("contradiction", f"twice: {again!r}")
-    items = (*errors, *map(matched_item, matched))
-    return Annotation(items, reply.explanation, stated_counts=_counts(items))
+    items = []
+    for level, lists in zip(LEVELS, levels, strict=True):
+        for category, name in _LISTS:
+            items += [green_error(level, category, entry) for entry in getattr(lists, name)]
+    items += map(matched_item, reply.matched_findings)
+    for item in items:
+        if is_no_entry(item.text) or _SEVERAL.search(item.text):
+            raise UnparsedError("doubtful item", f"{item.text!r} is no one entry of a list")
+    refuse_contradictions(_with_contradictions(items))
+    return Annotation(tuple(items), reply.explanation, stated_counts=_counts(items))
 
 
 def render_reply(annotation: Annotation) -> str:

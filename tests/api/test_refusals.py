@@ -355,7 +355,7 @@ def test_an_answer_in_the_reasoning_alone_is_unparsed_and_says_so(
     server: FaultServer, runner: Runner
 ) -> None:
     server.set_faults(rates={Fault.REASONING: 1.0})
-    assert ends_of(runner, 1, reask=0) == {"study-0000": "no answer outside the reasoning"}
+    assert ends_of(runner, 1, reask=0) == {"study-0000": "empty"}
 
 
 # Batches

@@ -29,7 +29,7 @@ def replies(draw: st.DrawFn) -> Found:
         letter: [
             {
                 "id": f"{letter}{at}",
-                "finding": f"x{at} {draw(_TEXT)}",
+                "finding": f"{letter}x{at} {draw(_TEXT)}",
                 "clinical_significance": draw(st.sampled_from(LEVELS)),
             }
             for at in range(1, draw(st.integers(0, 4)) + 1)
@@ -138,7 +138,9 @@ def test_an_urgent_error_is_one_at_an_urgent_finding() -> None:
     location = {**pair, "error_types": ["location"], "explanation": "Other side."}
     reply = {
         "reference_findings": [finding],
-        "predicted_findings": [{**finding, "id": "P1", "clinical_significance": LEVELS[2]}],
+        "predicted_findings": [
+            {"id": "P1", "finding": "A pneumothorax", "clinical_significance": LEVELS[2]}
+        ],
         "matched_findings": [pair],
         "errors": {"false_findings": [], "missing_findings": [], "attribute_errors": []},
     }

@@ -15,12 +15,12 @@ RUBRIC = rubrics.load("crimson")
 
 
 def reply(*types: str) -> str:
-    finding = {"finding": "Mass.", "clinical_significance": "urgent"}
+    grade = {"clinical_significance": "urgent"}
     error: dict[str, Any] = {"ref_id": "R1", "pred_id": "P1", "severity": "significant"}
     return json.dumps(
         {
-            "reference_findings": [{"id": "R1", **finding}],
-            "predicted_findings": [{"id": "P1", **finding}],
+            "reference_findings": [{"id": "R1", "finding": "Mass.", **grade}],
+            "predicted_findings": [{"id": "P1", "finding": "A mass.", **grade}],
             "matched_findings": [{"ref_id": "R1", "pred_id": "P1"}],
             "errors": {
                 "false_findings": [],

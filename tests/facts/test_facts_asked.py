@@ -166,7 +166,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
     assert progress.asked == 0
     assert [type(end.outcome) for end in ends] == [Annotated, Unparsed, Annotated]
     assert done.summary["n_scored"] == 2
-    both = "prompt:facts-phrases@1+", ",facts-verdicts@1+"
+    both = "prompt:facts-phrases@2+", ",facts-verdicts@2+"
     assert all(one in before.signature for one in both)
 
 

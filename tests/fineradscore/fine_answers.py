@@ -7,7 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from judge.rubrics.categories import error_item
-from judge.rubrics.fineradscore.parse import _NOTHING, NAMES, word_sequence
+from judge.rubrics.fineradscore.parse import _NOTHING, NAMES, words_of
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 
@@ -19,10 +19,9 @@ _texts = st.text(max_size=40).map(lambda text: " ".join(text.split()))
 
 def _is_new(text: str, report: list[str]) -> bool:
     """Whether a line can be put into the report: it says something that no line says."""
-    return bool(word_sequence(text)) and word_sequence(text) not in (
-        *_NOTHING,
-        *map(word_sequence, report),
-    )
+    words = words_of(text)
+    has_word = any(map(str.isalnum, words))
+    return has_word and words not in _NOTHING and words not in map(words_of, report)
 
 
 @st.composite
@@ -30,7 +29,7 @@ def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
     """An annotation that a judge could give: no line corrected twice, none put in twice."""
     report = lines(study.candidate)
     words = _texts.filter(lambda text: _is_new(text, report) and not re.match(r"\d+: ", text))
-    new = draw(st.lists(words, unique_by=word_sequence, max_size=6))
+    new = draw(st.lists(words, unique_by=words_of, max_size=6))
     edits: list[Edit] = []
     for at in draw(st.sets(st.integers(0, len(report) - 1))) if report else ():
         text = new.pop() if new and draw(st.booleans()) else ""

@@ -51,10 +51,10 @@ _OF_GRAMMAR: dict[str, list[str]] = {
     "separator": [": ", " : "],
     "count": ["{n}. ", "{w}. ", "**{n}**. "],
     "list": ["semicolons", "bullets", "numbers"],
-    "zero": ["0.", "0", "None.", "N/A", "No errors.", "0. None"],
+    "zero": ["0.", "0", "None.", "N/A", "No errors.", "No errors found.", "0. None"],
     "head": ["[{}]:", "**{}:**", "## {}", "### [{}]", "{}:"],
     "label": ["published", "short", "none"],
-    "layout": ["lines", "leave out"],
+    "layout": ["lines", "leave out", "reverse"],
     "trail": [""],
     "around": ["{}", "```\n{}\n```", "<think>\nMatched Findings: 7.\n</think>\n{}", "{}</s>"],
 }
@@ -68,18 +68,10 @@ _OTHER: dict[str, list[str]] = {
     "list": [
         *("nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck")
     ],
-    "zero": [
-        "0 (none)",
-        "0. The candidate adds nothing.",
-        "-",
-        "",
-        "0; fine",
-        "none that matters",
-        "No errors found.",
-    ],
+    "zero": ["0 (none)", "0. The candidate adds nothing.", "-", "", "0; fine", "none that matters"],
     "head": ["{} (2 total):", "{} -", "1. {}"],
     "label": ["other", "number"],
-    "layout": ["one line", "table", "reverse", "twice"],
+    "layout": ["one line", "table", "twice"],
     "trail": [
         *("\n\nOverall, it is fair.", "\n\nTotal: 2", "\n- Note: done"),
         "\nCorrection: (b) should be 2",
@@ -154,7 +146,9 @@ def _line(rng: random.Random, style: dict[str, str], letter: str, count: int) ->
 
 
 def _counted(rng: random.Random, style: dict[str, str], count: int) -> str:
-    items = rng.sample(ITEMS, count)
+    # No answer has an item twice: the same words in two lists are a contradiction.
+    word = "".join(rng.choices("ghjklmnpqr", k=6))
+    items = [f"{item[:-1]}, {word}{item[-1]}" for item in rng.sample(ITEMS, count)]
     stated = style["count"].format(n=count, w=WORDS[count])
     numbered = [f"{n}. {item}" for n, item in enumerate(items, 1)]
     below = {

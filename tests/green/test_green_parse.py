@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from judge import prompts
 from judge.rubrics.derived import for_prompt
 from judge.rubrics.green import RUBRIC
+from judge.rubrics.green.parse import as_written
 from judge.types import Annotation, UnparsedError
 
 SECTIONS = (
@@ -122,7 +123,7 @@ def test_an_edited_answer_is_honest_or_unparsed(
             place = item.labels and f"{item.label('significance')}_{item.label('category')}"
             listed[place or "matched"] += 1
         assert listed == found.stated_counts
-        assert RUBRIC.parse(RUBRIC.render(found), STUDY, complete=True) == found
+        assert RUBRIC.parse(RUBRIC.render(found), STUDY, complete=True) == as_written(found)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,16 @@ def test_an_edited_answer_is_honest_or_unparsed(
         (answer(significant="(b) Missing finding: 2. x"), "count and list differ"),
         (answer(significant="(b) False finding: 1. x"), "contradiction"),
         (answer(significant="(b): 0. x"), "contradiction"),
-        (answer(significant="(b): 1. not an error"), "doubtful item"),
+        (answer(significant="(b): 1. Not an error."), "doubtful item"),
+        (answer(significant="(b): 1. effusion (not an error)"), "contradiction"),
+        (answer(significant="(b): 1. scar (clinically insignificant)"), "contradiction"),
+        (answer(significant="(b): 1. scar, not significant"), "contradiction"),
+        (answer(insignificant="(b): 1. Significant error: scar"), "contradiction"),
+        (answer(significant="(b): 2. scar; Scar."), "contradiction"),
+        (answer(significant="(b): 1. scar\n(d): 1. SCAR"), "contradiction"),
+        (answer(significant="(b): 1. scar", insignificant="(b): 1. scar"), "contradiction"),
+        (answer(significant="(b): 1. scar", matched="1. Scar."), "contradiction"),
+        (answer(matched="2. heart; Heart."), "contradiction"),
         (answer(matched="0.\nDone."), "contradiction"),
         (answer(significant="Well.\n(b): 0."), "not in the layout"),
         (f"<think>{answer()}", "cut short"),

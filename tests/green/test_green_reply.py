@@ -103,7 +103,7 @@ def test_a_finding_that_denies_something_is_one(finding: str) -> None:
 @pytest.mark.parametrize(
     "entries",
     [
-        *(["None"], ["No findings are missing."], ["All locations are correct."], ["N/A"]),
+        *(["None"], ["Not an error."], ["No errors"], ["N/A"], ["Same."]),
         *(["No difference; both agree."], ["heart", ""], ["heart", " - "], ["2 errors"], ["2"]),
         *(["heart; lungs"], ["1. heart 2. lungs"], ["x \u2022 y"], ["heart", "- Heart."]),
         *([1], [None], [["heart"]], [{"text": "heart"}], "heart", None, {}, 2),
@@ -129,7 +129,11 @@ def test_one_text_is_not_missing_and_matched(name: str) -> None:
         ("[]", "unexpected form"),
         (json.dumps(reply()) * 2, "several answers"),
         (json.dumps(reply()) + "\nFinal: 2 errors", "several answers"),
-        ("Here it is: " + json.dumps(reply()), "no JSON"),
+        ("Here it is: {}", "no JSON"),
+        ('"x": {}, ' + json.dumps(reply()), "no JSON"),
+        ("<tool_call>" + json.dumps(reply()), "no JSON"),
+        ("Here it is: " + json.dumps(reply()) + " Done.", "several answers"),
+        ("First: " + json.dumps(reply()) + " Second: " + json.dumps(reply()), "several answers"),
         (json.dumps(reply(explanation=float("nan"))), "not JSON"),
         (json.dumps(reply(explanation="x" * 65_536)), "too long"),
         ("[" * 101 + "]" * 101, "nested too deeply"),
@@ -142,10 +146,39 @@ def test_what_is_no_such_reply(text: str, why: str) -> None:
 def test_what_changes_no_number_is_tolerated() -> None:
     text = json.dumps(reply(matched=("heart",)))
     bare = json.dumps({k: v for k, v in reply(matched=("heart",)).items() if k != "explanation"})
-    for same in (text, f"```json\n{text}\n```", f"<think>{{}}</think>{text}", bare):
+    null = json.dumps(reply(matched=("heart",), explanation=None))
+    keys = text.replace('"matched_findings"', '"Matched Findings"')
+    words = (f"Here it is (2 lists): {text}", f"Here it is:\n\n```json\n{text}\n```")
+    fenced, thought = f"```json\n{text}\n```", f"<think>{{}}</think>{text}"
+    for same in (text, fenced, thought, bare, null, keys, *words, f"{text}\n\n  \n"):
         assert parse(same, STUDY).items == (matched_item("heart"),)
-    for other in ('{"reasoning": "x", "explanation"', '{"Explanation"'):
-        assert reason(text.replace('{"explanation"', other)) == "unknown field"
+    other = text.replace('{"explanation"', '{"reasoning": "x", "explanation"')
+    assert reason(other) == "unknown field"
+    twice = text.replace('{"explanation"', '{"Explanation": "x", "explanation"')
+    assert reason(twice) == "duplicate key"
+
+
+def test_an_object_that_was_closed_before_it_was_cut_is_whole() -> None:
+    text = json.dumps(reply(matched=("heart",)))
+    for mode, ends in (("json_schema", ("\n" * 50, "", " ")), ("json", ("\n\n",))):
+        for end in ends:
+            cut = Completion(text + end, "length", "m", mode=mode)
+            assert isinstance(read(GREEN, STUDY, cut)[0], Annotated)
+    for cut in (text[:-1], text[: text.rindex("[")], text + "\n{", "{}{", ""):
+        outcome = read(GREEN, STUDY, Completion(cut, "length", "m", mode="json_schema"))[0]
+        assert isinstance(outcome, Unparsed)
+        assert outcome.reason == "truncated"
+
+
+def test_an_empty_answer_says_where_its_text_went() -> None:
+    for elsewhere in ("its reasoning", "a tool call"):
+        away = Completion("", "stop", "m", mode="json_schema", elsewhere=elsewhere)
+        outcome, _ = read(GREEN, STUDY, away)
+        assert outcome == Unparsed("empty", f"nothing was answered; the text is in {elsewhere}")
+    cut, _ = read(GREEN, STUDY, Completion("", "length", "m", elsewhere="its reasoning"))
+    assert isinstance(cut, Unparsed)
+    assert cut.reason == "truncated"
+    assert "its reasoning" in cut.detail
 
 
 def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
