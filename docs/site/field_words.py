@@ -68,7 +68,8 @@ MANIFEST = {
     "read_from": "which field, or fields, each text was read from",
     "omitted_ids": "the ids of what was left out, by reason",
     "effort": "how many requests at a time, how often again, when to give up",
-    "spent": "questions asked and taken from the cache, tokens, US dollars (null: unknown)",
+    "spent": "questions asked and taken from the cache, tokens, US dollars (null: unknown); "
+    "requests without an answer and the most that they may have cost",
     "started": "when it began (ISO 8601, UTC)",
     "finished": "when it ended",
     "rescored": "each time that `judge rescore` read its answers again",

@@ -108,7 +108,7 @@ class FaultServer:
         """Forget the counts, the studies' request numbers and the first request."""
         self._call(self._forget)
 
-    def wait_for(self, reached: Callable[[Stats], bool], timeout: float = 30.0) -> Stats:
+    def wait_for(self, reached: Callable[[Stats], bool], timeout: float = 180.0) -> Stats:
         """Return the first statistics that have `reached` it; raises `TimeoutError`."""
         until = time.monotonic() + timeout
         while not reached(stats := self.stats()):

@@ -230,7 +230,7 @@ def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_pat
         "print(r.verl()('set', 'Clear.', 'study-0000. Clear.'))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60
+        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0
     assert float(done.stdout) == expected(0)
