@@ -34,6 +34,7 @@ from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
 STDIN = "-"
+MAX_FIELDS = 1000
 MAX_INPUT = 4 * 10**9
 """The most bytes that a file may unpack to."""
 KEYS = "the keys"
@@ -223,6 +224,7 @@ def _by_id(
     name: str, columns: Columns, wanted: str | None, *, first: int, option: str = ""
 ) -> pd.DataFrame:
     """Make a DataFrame of columns, of which one (`wanted`, if it is named) becomes the ids."""
+    _check_names(name, list(columns))
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
@@ -249,6 +251,11 @@ def _by_id(
 
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
+    if len(columns) > MAX_FIELDS:
+        raise JudgeError(
+            f"{name} has {len(columns):,} fields, more than {MAX_FIELDS:,}: leave out those that "
+            "are not of the studies"
+        )
     if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
         raise JudgeError(f"{name} has two columns named {join_names(repeated)}; rename one")
 
