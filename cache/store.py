@@ -108,10 +108,12 @@ def entry_of(key: str, data: Any, stored: object) -> Entry:  # noqa: ANN401
         raise UnreadableError("not the request of an entry") from error
     if derived != key or not isinstance(model, str):
         raise UnreadableError("its key is not the one that its request has")
-    is_time = isinstance(stored, int | float) and 0 <= stored < _LATEST
-    if not is_time and completion.created is None:
+    time = 0.0
+    if isinstance(stored, int | float) and 0 <= stored < _LATEST:
+        time = float(stored)
+    elif completion.created is None:
         raise UnreadableError("neither the answer nor its entry has a time")
-    return Entry(key, model, request, completion, float(stored) if is_time else 0.0)
+    return Entry(key, model, request, completion, time)
 
 
 def _object(value: object) -> Any:  # noqa: ANN401

@@ -27,7 +27,8 @@ def runs(options: _Runs) -> None:
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
-    from judge.running.folder import MANIFEST, Run
+    from judge.manifest import MANIFEST
+    from judge.running.folder import Run
     from judge.running.session import RUNS
     from judge.tables.run import described_run, runs_document
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,9 +15,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from answered_runs import answered, green, records_of, rewrite
 from support import EXAMPLES, Invoke
 
-from judge.running.folder import ANNOTATIONS, MANIFEST, TABLE_PARQUET, WRITING, Run
+from judge.jsonio import to_line
+from judge.readers.annotation_store import append_entry
+from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, WRITING, Run
+from judge.service.catalogue import Event
+from judge.types import JudgeError
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 HOLD = (
@@ -144,3 +151,247 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(invoke: Invoke, example_
     assert invoke("rescore", example_run).exit_code == 0
     assert (example_run / ANNOTATIONS).read_bytes() == whole
     assert Run(example_run).signature == signature
+
+
+# Files of other types, as a folder from elsewhere may have them
+
+ODD_MANIFESTS: dict[str, object] = {
+    "scale": 5,
+    "section": None,
+    "signature": "green:3",
+    "rubric": ["green"],
+    "judge": "lexicon",
+    "fields": {"a": 1},
+    "inputs": [1],
+    "arguments": "text",
+    "reading": {"layout": 1},
+    "combined": {"of": "judge", "rule": "mean", "parts": []},
+    "shard": {"index": 0},
+    "spent": {"asked": "many"},
+    "started": "yesterday",
+    "versions": [1],
+    "omitted": {"a": -1},
+}
+ODD_SUMMARIES: dict[str, object] = {
+    "n_studies": "15",
+    "statistics": {},
+    "rates": [1],
+    "totals": None,
+    "by": "site",
+    "judge": {"name": "x"},
+    "omitted": [],
+    "reasons": {"a": "b"},
+    "notes": "text",
+    "n_class_inferred": None,
+}
+
+
+def check_each_command(invoke: Invoke, run: Path, name: str, field: str) -> None:
+    """Each command ends without a traceback; those that need the file name it and the field."""
+    other = shutil.copytree(run, run.with_name("other"))
+    n_told = 0
+    for words in (
+        ("rates", run),
+        ("rates", run, "--by", "site"),
+        ("cite", run),
+        ("audit", run),
+        ("audit", run, "ex-001"),
+        ("audit", run, "--html", "page.html"),
+        ("errors", run),
+        ("rescore", run, "--out", "again"),
+        ("merge", run, other, "--out", "merged"),
+        ("panel", run, other, "--rule", "mean", "--out", "panelled"),
+        ("compare", run, other),
+        ("validate", run, "--readers", other),
+        ("sample", run, "-n", "2"),
+        ("cache", "import", run, "--cache", "imported"),
+        ("green", run, "--out", "anew"),
+    ):
+        done = invoke(*words)
+        assert done.exception is None or isinstance(done.exception, SystemExit), (words, done)
+        n_told += name in done.stderr and field in done.stderr
+        for made in ("again", "anew", "merged", "panelled"):
+            shutil.rmtree(made, ignore_errors=True)
+    assert n_told >= 4, (name, field)
+    listed = invoke("runs", run)
+    assert listed.exit_code == 0, listed.exception
+
+
+@pytest.mark.parametrize("field", ["scale", "section", "signature", "judge", "reading"])
+def test_an_odd_manifest_is_one_message_in_each_command(
+    invoke: Invoke, example_run: Path, field: str
+) -> None:
+    path = example_run / MANIFEST
+    path.write_bytes(edited(**{field: ODD_MANIFESTS[field]})(path.read_bytes()))
+    check_each_command(invoke, example_run, MANIFEST, field)
+
+
+@pytest.mark.parametrize("field", ["statistics", "totals", "rates"])
+def test_an_odd_summary_is_one_message_in_each_command(
+    invoke: Invoke, example_run: Path, field: str
+) -> None:
+    path = example_run / SUMMARY
+    path.write_bytes(edited(**{field: ODD_SUMMARIES[field]})(path.read_bytes()))
+    check_each_command(invoke, example_run, SUMMARY, field)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [(MANIFEST, *odd) for odd in ODD_MANIFESTS.items()]
+    + [(SUMMARY, *odd) for odd in ODD_SUMMARIES.items()],
+)
+def test_an_odd_value_names_its_file_and_field(
+    example_run: Path, name: str, field: str, value: object
+) -> None:
+    path = example_run / name
+    path.write_bytes(edited(**{field: value})(path.read_bytes()))
+    with pytest.raises(JudgeError, match=name) as refused:
+        Run(example_run).summary()
+    assert field in str(refused.value)
+
+
+ODD_RECORDS: dict[str, dict[str, object]] = {
+    "a text that is a number": {"reference": 5},
+    "an outcome that there is not": {"outcome": "good"},
+    "an annotation that is a text": {"annotation": "none"},
+    "numbers as texts": {"measures": {"green": "1"}},
+    "no numbers": {"measures": {}},
+    "an answer of another form": {"answer": {"text": 5}},
+    "earlier answers as a text": {"earlier": "none"},
+    "fields as a list": {"fields": []},
+    "a failure with an annotation": {"outcome": "failed"},
+    "another study": {"study_id": "ex-002"},
+}
+
+
+@pytest.mark.parametrize("changes", ODD_RECORDS.values(), ids=ODD_RECORDS)
+def test_an_odd_record_is_one_message(
+    invoke: Invoke, example_run: Path, changes: dict[str, object]
+) -> None:
+    records = records_of(example_run)
+    records[0] |= changes
+    rewrite(example_run, records)
+    for words in (("audit", example_run, "--html", "p.html"), ("errors", example_run)):
+        refused(invoke, *words, names=(ANNOTATIONS, "line 1"))
+    done = invoke("rescore", example_run)
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+def test_a_nested_record_with_a_right_checksum_is_one_message(
+    invoke: Invoke, example_run: Path
+) -> None:
+    path = example_run / ANNOTATIONS
+    others = path.read_bytes().splitlines(keepends=True)[1:]
+    nested: object = []
+    for _ in range(900):
+        nested = [nested]
+    record = records_of(example_run)[0]
+    deep = to_line(record | {"fields": {"a": nested}})
+    path.write_bytes(b"".join([deep, *others]))
+    for words in (("audit", example_run, "ex-001"), ("rescore", example_run)):
+        refused(invoke, *words, names=(ANNOTATIONS, "line 1"))
+
+
+# Lines that are exchanged
+
+
+def test_a_line_of_another_place_is_found(invoke: Invoke, example_run: Path) -> None:
+    whole = records_of(example_run)
+    for records in (
+        [whole[1], whole[0], *whole[2:]],  # two exchanged
+        [whole[0], whole[0], *whole[2:]],  # a neighbour twice
+        [*whole, whole[-1]],
+        whole[:-1],
+    ):
+        rewrite(example_run, records)
+        for words in (
+            ("audit", example_run, "--html", "page.html"),
+            ("errors", example_run),
+            ("rescore", example_run, "--out", "again"),
+        ):
+            refused(invoke, *words, names=(ANNOTATIONS,))
+    assert not Path("again").exists()
+
+
+def test_a_line_of_another_run_of_the_same_ids_is_found(invoke: Invoke, tmp_path: Path) -> None:
+    answers = {"s1": green(), "s2": green({"a": "1. Nodule."})}
+    one = answered(tmp_path / "one", answers)
+    other = answered(tmp_path / "other", answers, candidate="Another report.")
+    judged_otherwise = answered(tmp_path / "third", {**answers, "s2": green()}, judge="test-2")
+    whole = records_of(one)
+    for foreign in (other, judged_otherwise):
+        rewrite(one, [whole[0], records_of(foreign)[1]])
+        refused(invoke, "errors", one, names=(ANNOTATIONS,))
+    rewrite(one, [whole[0], records_of(other)[1]])
+    refused(invoke, "rescore", one, names=(ANNOTATIONS, "signature"))
+
+
+def test_a_shard_with_a_line_of_another_run_is_not_merged(invoke: Invoke, tmp_path: Path) -> None:
+    preds = json.loads(PAIR[0].read_text("utf-8"))
+    changed = dict.fromkeys(preds, "Heart size is normal.")
+    (tmp_path / "changed.json").write_text(json.dumps(changed), "utf-8")
+    for index in (1, 2):
+        for name, file in (("own", PAIR[0]), ("foreign", tmp_path / "changed.json")):
+            words = ("green", file, PAIR[1], "--shard", f"{index}/2", "--out", f"{name}{index}")
+            assert invoke(*words).exit_code == 0
+    assert invoke("merge", "own1", "own2", "--out", "whole").exit_code == 0
+    # The whole shard of another run: its table and its lines go together.
+    for name in (ANNOTATIONS, TABLE_PARQUET, SUMMARY):
+        shutil.copy(Path("foreign2") / name, Path("own2") / name)
+    path = Path("own2") / SUMMARY
+    signature = json.loads((Path("own2") / MANIFEST).read_bytes())["signature"]
+    path.write_bytes(edited(signature=signature)(path.read_bytes()))
+    refused(invoke, "merge", "own1", "own2", "--out", "forged", names=("own2", "not those"))
+    assert not Path("forged").exists()
+
+
+# Links
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+@pytest.mark.parametrize("name", [MANIFEST, SUMMARY, ANNOTATIONS, TABLE_PARQUET])
+def test_what_is_no_plain_file_is_not_read(
+    invoke: Invoke, example_run: Path, tmp_path: Path, kind: str, name: str
+) -> None:
+    path = example_run / name
+    path.rename(tmp_path / "elsewhere")
+    if kind == "link":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "dangling":
+        path.symlink_to(tmp_path / "nowhere")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    for words in (("audit", example_run, "--html", "page.html"), ("rates", example_run)):
+        if name != ANNOTATIONS or words[0] == "audit":
+            refused(invoke, *words, names=(name,))
+
+
+def test_nothing_is_written_through_a_link(example_run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "start.sh"
+    event = Event("id", "2026", "anna", "ex-001", None, "comment", "rm -r /")
+    (example_run / "reviews.jsonl").symlink_to(target)
+    with pytest.raises(JudgeError, match=r"reviews\.jsonl: it is a link"):
+        append_entry(example_run / "reviews.jsonl", event)
+    assert not target.exists()
+    target.write_text("mine")
+    with pytest.raises(JudgeError, match=r"reviews\.jsonl: it is a link"):
+        append_entry(example_run / "reviews.jsonl", event)
+    assert target.read_text() == "mine"
+
+
+def test_a_link_in_the_place_of_the_staging_folder_loses_nothing(
+    invoke: Invoke, example_run: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    (home / "papers").mkdir(parents=True)
+    (home / "papers" / "thesis").write_text("all")
+    (example_run / WRITING).symlink_to(home)
+    refused(invoke, "rescore", example_run, names=(WRITING, "link"))
+    assert (home / "papers" / "thesis").read_text() == "all"
+    (example_run / WRITING).unlink()
+    (example_run / WRITING).mkdir()
+    (example_run / WRITING / "lock").symlink_to(home / "papers" / "thesis")
+    refused(invoke, "rescore", example_run, names=(example_run, "link"))
+    assert (home / "papers" / "thesis").read_text() == "all"

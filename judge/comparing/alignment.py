@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.running.folder import ANNOTATIONS, Run
+from judge.manifest import ANNOTATIONS
+from judge.running.folder import Run
 from judge.signature import digests
 from judge.stats.intervals import Values
 from judge.stats.summary import OUTCOMES, patient_numbers

@@ -264,8 +264,8 @@ class Run(Displayed):
                 wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in present]
                 table = file.read(columns=None if names is None else wanted)
         except OSError as error:
-            why = error.strerror or error
-            raise JudgeError(f"cannot read {path}: {why}; {_AGAIN}") from error
+            reason = error.strerror or error
+            raise JudgeError(f"cannot read {path}: {reason}; {_AGAIN}") from error
         except (pa.ArrowException, ValueError, OverflowError) as error:
             raise JudgeError(f"cannot read {path}: {error}; {_AGAIN}") from error
         if lacking := [name for name in needed if name not in present]:
@@ -457,9 +457,9 @@ class _Rows:
         if record["outcome"] != self.outcomes[row]:
             known = self.outcomes[row]
             return f"study {study_id!r:.80} is {record['outcome']}, and {known} in {TABLE_PARQUET}"
-        measures = record["measures"]
-        for name, column in self.measures.items() if measures is not None else ():
-            value = measures[name]
+        measures = record["measures"] or {}
+        for name, value in measures.items() if self.measures else ():
+            column = self.measures[name]
             if value != column[row]:
                 there = f"{column[row]} in {TABLE_PARQUET}"
                 return f"{name} of study {study_id!r:.80} is {value}, and {there}"

@@ -20,11 +20,12 @@ import numpy as np
 
 from judge.comparing.alignment import known_model
 from judge.files import folders_with
+from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
 from judge.running import folder
-from judge.running.folder import ANNOTATIONS, MANIFEST, TABLE_PARQUET, Run, Stamp, stamp
+from judge.running.folder import TABLE_PARQUET, Run, Stamp, stamp
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
@@ -35,7 +36,7 @@ from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
-_FILES = (MANIFEST, ANNOTATIONS, TABLE_PARQUET, folder.SUMMARY)
+_FILES = (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY)
 
 REVIEWS = "reviews.jsonl"
 RIGHT, ALL = "right", "all"

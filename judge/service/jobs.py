@@ -33,6 +33,7 @@ from judge.files import descriptor_of, folders_with, is_regular, open_regular, w
 from judge.manifest import MANIFEST, Moment
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import worker
+from judge.types import JudgeError
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
@@ -136,12 +137,16 @@ class RunRequest(RunOptions):
         import click
 
         from judge.cli.judging import command_for
+        from judge.studies.sections import known_section
 
         name, *arguments = self.arguments(settings, Path())
         try:
             command_for(rubrics.load(name)).make_context(name, arguments)
+            known_section(self.section or None)
         except click.ClickException as error:
             return error.format_message()
+        except JudgeError as error:
+            return str(error)
         return None
 
 

@@ -24,8 +24,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from judge import rubrics
 from judge.backends import LEXICON
 from judge.files import open_regular
+from judge.manifest import ANNOTATIONS
 from judge.readers.annotation_store import append_entry
-from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
+from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
 from judge.service.catalogue import (
     COMMENT,

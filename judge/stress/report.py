@@ -19,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from judge.display import Displayed
+from judge.manifest import MANIFEST
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
-from judge.running.folder import MANIFEST, Run
+from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING

@@ -50,6 +50,7 @@ from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
 STDIN = "-"
+MAX_FIELDS = 1000
 MAX_INPUT = 4 * 10**9
 """The most bytes that a file may unpack to."""
 FILE_NAMES = "the file names"
@@ -170,6 +171,7 @@ def table_of(name: str, value: Any) -> Table:  # noqa: ANN401
 
 def _cleaned(table: Table) -> Table:
     """Return the table with plain values; raises `JudgeError` where it has no record."""
+    _check_names(table.name, list(table.columns))
     if not len(table):
         raise JudgeError(f"{table.name} holds no study")
     columns = {
@@ -442,6 +444,11 @@ def by_id(table: Table, id_field: str | None) -> pd.DataFrame:
 
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
+    if len(columns) > MAX_FIELDS:
+        raise JudgeError(
+            f"{name} has {len(columns):,} fields, more than {MAX_FIELDS:,}: leave out those that "
+            "are not of the studies"
+        )
     if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
         raise JudgeError(f"{name} has two columns named {join_names(repeated)}; rename one")
 

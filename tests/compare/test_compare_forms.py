@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from judge.running.folder import Run
 from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
+from judge.tables import forms
 from judge.tables.comparison import board, comparison_document
 from judge.tables.forms import as_csv, as_latex, as_markdown
 
@@ -188,3 +190,24 @@ def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
     frame = Run(stock["green-bad"]).rates("site").set_index("site")
     harbour = csv_rows((out / "rexrank_harbour.csv").read_text("utf-8"))
     assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green']:.3f}"
+
+
+def test_a_printed_csv_holds_no_formula_and_ids_as_they_are() -> None:
+    rows = [
+        {"study_id": "=1+1", "site": text, "n": -3}
+        for text in ("=1+1", "+1+1", "-1+1", "@a", "\t=1", "a=1", "-5", "+2.5%", "")
+    ]
+    lines = [*csv.reader(io.StringIO(forms.rows_as_csv(rows)))][1:]
+    wanted = ["'=1+1", "'+1+1", "'-1+1", "'@a", "'\t=1", "a=1", "-5", "+2.5%", ""]
+    assert lines == [["=1+1", text, "-3"] for text in wanted]
+    assert forms.rows_as_csv([{"=x": 1}]).startswith("'=x")
+
+
+@pytest.mark.parametrize("text", ["a`b", "``", "`a", "a```b`", "plain"])
+def test_no_backtick_ends_a_code_span(text: str) -> None:
+    written = forms.code_span(text)
+    fence = re.match("`+", written)
+    assert fence
+    inside = written[len(fence[0]) : -len(fence[0])]
+    assert inside.strip(" ") == text
+    assert len(fence[0]) not in map(len, re.findall("`+", inside))

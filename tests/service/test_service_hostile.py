@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 from collections.abc import Iterator
@@ -88,3 +89,111 @@ def test_the_service_writes_for_its_owner_alone(shared_service: Served) -> None:
     # What is in folders that are closed is closed too.
     assert not {p for p in open_to_others if not any(found.get(up) == 0o700 for up in p.parents)}
     assert found[runs / name / REVIEWS] == 0o600
+
+
+# Folders of which one is odd, and links
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+    """A service over many odd runs and a good one."""
+    folder = tmp_path_factory.mktemp("several")
+    runs = folder / "judge-runs"
+    shutil.copytree(judged_examples, runs / "good")
+    for name, file, changes in ODD:
+        shutil.copytree(judged_examples, runs / name)
+        path = runs / name / file
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | changes), "utf-8")
+    for kind in ("pipe", "link", "folder"):
+        for file in (MANIFEST, SUMMARY):
+            path = runs / f"{kind}-{file.partition('.')[0]}" / file
+            shutil.copytree(judged_examples, path.parent)
+            path.rename(folder / f"{path.parent.name}.json")
+            if kind == "pipe":
+                os.mkfifo(path)
+            elif kind == "link":
+                path.symlink_to(folder / f"{path.parent.name}.json")
+            else:
+                path.mkdir()
+    shutil.copytree(judged_examples, runs / os.fsdecode(b"bytes-\xff"))
+    with Served(folder) as running:
+        yield running
+
+
+ODD: list[tuple[str, str, dict[str, object]]] = [
+    ("odd-scale", MANIFEST, {"scale": 5}),
+    ("odd-judge", MANIFEST, {"judge": []}),
+    ("odd-fields", MANIFEST, {"fields": {"model": 1}}),
+    ("odd-started", MANIFEST, {"started": {"a": 1}}),
+    ("odd-signature", MANIFEST, {"signature": "x" * 100}),
+    ("odd-rubric", MANIFEST, {"rubric": "../../etc"}),
+    ("odd-statistics", SUMMARY, {"statistics": {"green": "high"}}),
+    ("odd-counts", SUMMARY, {"n_scored": [15]}),
+    ("odd-rates", SUMMARY, {"rates": [{}]}),
+    ("odd-summary-judge", SUMMARY, {"judge": None}),
+]
+
+
+def test_one_odd_run_is_a_line_of_the_list(several: Served) -> None:
+    listed = {run["id"]: run for run in several.client.get("/v1/runs").json()["runs"]}
+    assert listed["good"]["n_studies"] == 15
+    names = {name: file for name, file, _ in ODD}
+    names |= {
+        f"{kind}-{file.partition('.')[0]}": file
+        for kind in ("pipe", "link", "folder")
+        for file in (MANIFEST, SUMMARY)
+    }
+    for name, file in names.items():
+        assert file in listed[name]["detail"], name
+        assert str(several.folder) not in listed[name]["detail"]
+        is_problem(several.client.get(f"/v1/runs/{name}"), 409)
+        for path in ("/data/run/{}/overview", "/v1/runs/{}/study?id=ex-001"):
+            assert several.client.get(path.format(name)).status_code in (200, 409)
+    assert len([name for name in listed if name.startswith("run-")]) == 1, "a name of bytes"
+    assert "Traceback" not in several.said
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+    """A service over a run in which each file leads elsewhere, after it was read once."""
+    folder = tmp_path_factory.mktemp("linked")
+    shutil.copytree(judged_examples, folder / "judge-runs" / "mine")
+    (folder / "secret").write_text("the owner's own\n")
+    with Served(folder) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("csv", "studies.csv"), ("jsonl", ANNOTATIONS), ("parquet", TABLE_PARQUET)]
+)
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_file_that_leads_elsewhere_is_not_sent(
+    linked: Served, form: str, name: str, kind: str
+) -> None:
+    path = linked.folder / "judge-runs" / "mine" / name
+    whole = path.read_bytes()
+    path.unlink()
+    if kind == "link":
+        path.symlink_to(linked.folder / "secret")
+    else:
+        os.mkfifo(path)
+    answer = linked.client.get("/v1/runs/mine/results", params={"format": form})
+    path.unlink()
+    path.write_bytes(whole)
+    assert name in is_problem(answer, 409)
+    assert b"own" not in answer.content
+    answer = linked.client.get("/v1/runs/mine/results", params={"format": form})
+    assert answer.content == whole
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_nothing_is_appended_to_what_a_link_leads_to(linked: Served, *, is_there: bool) -> None:
+    target = linked.folder / ("secret" if is_there else "start.sh")
+    path = linked.folder / "judge-runs" / "mine" / REVIEWS
+    path.symlink_to(target)
+    before = target.read_bytes() if is_there else None
+    review = {"study_id": "ex-001", "reader": "r", "verdict": "comment", "comment": "rm -r /"}
+    said = is_problem(linked.client.post("/v1/runs/mine/reviews", json=review), 409)
+    path.unlink()
+    assert REVIEWS in said
+    assert (target.read_bytes() if target.exists() else None) == before

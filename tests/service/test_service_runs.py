@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,3 +115,48 @@ def test_a_run_survives_a_kill_and_a_stop_and_asks_nothing_twice(
         assert (done["state"], done["n_scored"]) == ("finished", 120)
         assert answered(slow) == 120
         is_problem(service.client.post(f"/v1/runs/{name}/resume"), 409)
+
+
+def test_a_field_that_there_is_not_is_refused(service: Served) -> None:
+    before = service.client.get("/v1/runs").json()
+    unknown = (
+        *("base_url", "prompt", "cache", "out", "server", "body", "batch", "shard", "timeout"),
+        *("concurrency", "max_outage", "dry_run", "form", "Section", "max-cost", "columns", "x"),
+    )
+    for name in unknown:
+        assert name in is_problem(service.start_run(**{name: "1"}), 422)
+    for form, named in (
+        ({"section": "lungs"}, "section"),
+        ({"limit": "0"}, "--limit"),
+        ({"limit": "many"}, "limit"),
+        ({"max_cost": "nan"}, "max_cost"),
+        ({"max_cost": "-1"}, "--max-cost"),
+        ({"references": "worst"}, "--references"),
+        ({"reply": "aloud"}, "--reply"),
+        ({"by": ["site", ""]}, "--by"),
+        ({"judge": ["lexicon", MODEL]}, "judge"),
+    ):
+        assert named in is_problem(service.start_run(**form), 422), form
+    files = {"preds": ("p.json", b"{}")}
+    given = {"data": {"rubric": "green"}, "files": files}
+    is_problem(service.client.post("/v1/runs?max_cost=1", **given), 422)
+    assert service.client.get("/v1/runs").json() == before
+
+
+def test_the_options_of_a_run_are_those_of_the_command_line(service: Served) -> None:
+    form = {
+        "section": "findings",
+        "limit": "5",
+        "by": ["site", "study_class"],
+        "allow_missing": "true",
+        "max_cost": "2.5",
+        "reask": "0",
+        "modality": "xr",
+    }
+    name = service.start_run(**form).json()["id"]
+    assert service.until_state(name, "finished", "failed")["n_studies"] == 5
+    summary = service.client.get(f"/v1/runs/{name}").json()["summary"]
+    assert (summary["section"], summary["by"]) == ("findings", ["site", "study_class"])
+    manifest = json.loads((service.folder / "judge-runs" / name / "manifest.json").read_bytes())
+    asked = {key: manifest["arguments"][key] for key in ("limit", "max_cost", "modality", "reask")}
+    assert asked == {"limit": 5, "max_cost": 2.5, "modality": "xr", "reask": 0}
