@@ -57,8 +57,8 @@ class FigureDraws:
             return Estimate(n, value, None, None, n_undefined, reason=self.no_interval[name])
         n_units = len(np.unique(self.units[self.known]))
         words = "patients" if self.has_patients else "studies"
-        low, high, reason = interval(self.draws[name][1:], n_units, words)
-        return Estimate(n, value, low, high, n_undefined, reason=reason)
+        low, high, why = interval(self.draws[name][1:], n_units, words)
+        return Estimate(n, value, low, high, n_undefined, reason=why)
 
 
 Measure = Callable[[Values, Values], FigureDraws]

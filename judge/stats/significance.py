@@ -458,7 +458,10 @@ def _test_table(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) 
             )
         by_metric[metric.name] = tuple(tests)
         shares[metric.name] = _rank_shares(
-            metric, every[1:], scored.any(axis=0), n_different(units[scored.any(axis=1)])
+            metric,
+            every[1:],
+            np.asarray(scored.any(axis=0)),
+            n_different(units[scored.any(axis=1)]),
         )
     return GroupTests(by_metric, shares)
 
@@ -467,7 +470,7 @@ def _rank_shares(
     metric: Metric, draws: Values, has_figure: Bools, n_units: int
 ) -> tuple[RankShares | None, ...]:
     """Return how sure the ranks are; `draws` is resamples by models."""
-    none = (None,) * draws.shape[1]
+    none: tuple[RankShares | None, ...] = (None,) * int(draws.shape[1])
     if n_units < 2:
         return none
     if metric.kind in ("inverse", "ratio"):
