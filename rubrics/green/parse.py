@@ -404,7 +404,7 @@ def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
     is_several = bool(numbers or _NUMBER_FIRST.match(item) or _MARK.search(item)) or (
         not faithful and _NEXT_SENTENCE.search(item) is not None
     )
-    return is_several or is_no_entry(item)
+    return is_several or is_no_entry(item) or _TITLE.match(item) is not None
 
 
 _BRACKETS = re.compile(r"[()\[\]<>{}]")
@@ -463,7 +463,7 @@ def _told_apart(items: Sequence[Item]) -> tuple[Item, ...]:
         words = word_key(item.text)
         n_before[words] += 1
         if n_before[words] > 1:
-            item = replace(item, text=f"{item.text} (no. {n_before[words]} in these words)")
+            item = replace(item, text=f"{item.text}, no. {n_before[words]} in these words")
         apart.append(item)
     return tuple(apart)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from judge.rubrics.categories import error_item
 from judge.rubrics.fineradscore.parse import _NOTHING, NAMES, words_of
+from judge.rubrics.replies import is_bare_denial
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 
@@ -21,7 +22,8 @@ def _is_new(text: str, report: list[str]) -> bool:
     """Whether a line can be put into the report: it says something that no line says."""
     words = words_of(text)
     has_word = any(map(str.isalnum, words))
-    return has_word and words not in _NOTHING and words not in map(words_of, report)
+    is_nothing = words in _NOTHING or is_bare_denial(text)
+    return has_word and not is_nothing and words not in map(words_of, report)
 
 
 @st.composite
@@ -42,7 +44,7 @@ def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
                 sorted(draw(st.sets(st.sampled_from(tuple(Category)), min_size=1))),
                 "severity",
                 draw(st.sampled_from(NAMES)),
-                draw(st.text(max_size=40)),
+                draw(st.text(max_size=40).filter(lambda text: not is_bare_denial(text))),
                 edit,
             )
             for edit in draw(st.permutations(edits))
