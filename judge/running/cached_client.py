@@ -213,8 +213,10 @@ class CachedClient:
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
         judge = session.judge
-        is_hosted = isinstance(judge, HostedJudge)
-        self.refusals = judge.refusals if is_hosted else Refusals(model=judge.version)
+        if isinstance(judge, HostedJudge):
+            self.refusals = judge.refusals
+        else:
+            self.refusals = Refusals(model=judge.version)
         self._flights: dict[str, _Flight] = {}
         self._paying = 0
 

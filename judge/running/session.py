@@ -442,7 +442,7 @@ def run(
             studies, about = whole, several.write(writer, session.rubric)
         about_input = input_notes(judge, whole)
         recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
-        made_by = {
+        made_by: dict[str, object] = {
             "signature": signed(),  # by now it is known what the model takes
             "rubric": rubric.name,
             "model": studies.model,

@@ -256,9 +256,8 @@ class RatersFigures:
         self.random_readers = random_readers
         self.differences: list[dict[str, Any]] = []
         rng = generator(resampling.seed, "validation", {"pairs": "within references"})
-        self.pairs = candidate_pairs(
-            studies.references, studies.clusters, rng, resampling.resamples
-        )
+        n_draws = resampling.draws.count(len(studies.clusters))
+        self.pairs = candidate_pairs(studies.references, studies.clusters, rng, n_draws)
 
     @property
     def n_references(self) -> int:

@@ -244,10 +244,10 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
         role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
         if not role or mark.first in taken:
             continue
-        described = _described_finding(line, index)
-        if described:
+        finding = _described_finding(line, index)
+        if finding:
             if line.lexicon.findings[role.name].area != "pleura":  # a pleural mass is no effusion
-                descriptors[described.first].append(role.name)
+                descriptors[finding.first].append(role.name)
             continue
         names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
         heads_found.append(Head(mark.first, mark.last, mark.first, *names))
