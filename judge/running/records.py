@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from judge.manifest import adapter
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import check_end, is_complete
+from judge.running.evidence import with_evidence
 from judge.stats.summary import OUTCOMES
 from judge.types import (
     Annotated,
@@ -84,6 +85,7 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
         annotation = parse(completion.text, study, complete=is_complete(completion))
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
+    annotation = with_evidence(annotation, rubric, study)
     return Annotated(annotation), rubric.measured(annotation, study)
 
 

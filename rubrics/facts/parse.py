@@ -59,6 +59,8 @@ _DENIED_BEHIND = re.compile(
     r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
     re.IGNORECASE,
 )
+# A full stop without a blank behind it.
+_GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z])")
 FEWEST = 10  # facts below which FActScore's precision is lowered [Min et al. 2023]
 
 
@@ -72,7 +74,7 @@ class Fact:
 
 
 class Quotable:
-    """A report whose words are looked up whatever their case and the white space between them.
+    """A report whose words are looked up whatever their case, without white space.
 
     A quote begins with a sentence, or behind a semicolon or colon in it, and ends with one, or
     before a comma, semicolon or bracket. So it is no part of a word or number. It leaves out no
@@ -93,22 +95,36 @@ class Quotable:
                 self._starts.update(place + offset for offset in _starts(sentence))
                 denied = _DENIED_LIST.fullmatch(sentence) is not None
             self._ends.update(place + offset for offset in _ends(sentence))
+        # The text without white space in small letters, and the place of each letter: a report may
+        # lack the blank behind a full stop, and a quotation have it.
+        self._letters = ""
+        self._places: list[int] = []
+        for place, letter in enumerate(self._text):
+            if not letter.isspace():
+                small = letter.casefold()
+                self._letters += small
+                self._places += [place] * len(small)
 
     def find(self, quote: str) -> str | None:
         """Return the words of the report without quotes and last stop, None if it has them not."""
         wanted = " ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND)
         if not any(map(str.isalnum, wanted)):
             return None
-        for found in re.finditer(f"(?=({re.escape(wanted)}))", self._text, re.IGNORECASE):
-            if found.start() in self._starts and found.end(1) in self._ends:
-                return found[1]
+        letters = "".join(wanted.split()).casefold()
+        found = self._letters.find(letters)
+        while found >= 0:
+            start, end = self._places[found], self._places[found + len(letters) - 1] + 1
+            if start in self._starts and end in self._ends:
+                return self._text[start:end]
+            found = self._letters.find(letters, found + 1)
         return None
 
 
 def _starts(sentence: str) -> set[int]:
     denial = _DENIED_BELOW.search(sentence)
     last = denial.end() if denial else len(sentence)
-    starts = {0, *(end for match in _BEGINS.finditer(sentence) if (end := match.end()) < last)}
+    begins = [*_BEGINS.finditer(sentence), *_GLUED.finditer(sentence)]
+    starts = {0, *(match.end() for match in begins if match.end() < last)}
     starts |= {item.end() for start in starts if (item := ITEM.match(sentence, start))}
     return starts | {len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts}
 
@@ -117,7 +133,8 @@ def _ends(sentence: str) -> set[int]:
     denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
     first = max(denials, default=-1)
     ends = {len(sentence)}
-    ends |= {end for match in _ENDS.finditer(sentence) if (end := match.start()) > first}
+    stops = [*_ENDS.finditer(sentence), *_GLUED.finditer(sentence)]
+    ends |= {match.start() for match in stops if match.start() > first}
     return ends | {len(sentence[:end].rstrip(_BEHIND)) for end in ends}
 
 
