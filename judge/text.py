@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?%?")
 _DIGITS = re.compile(r"([0-9]+)")
 # What stands in the place of a text that is missing, in lower case and without punctuation.
 _BLANK = re.compile(
@@ -109,3 +111,15 @@ def harmless(text: str) -> str:
 def left_out(omitted: Mapping[str, int]) -> str:
     """Return how many studies were left out before anything was judged, and why."""
     return ", ".join(f"{n} {reason}" for reason, n in omitted.items())
+
+
+def no_formula(cell: object) -> object:
+    """Return a cell with an apostrophe before it where a spreadsheet would compute its text."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    return cell if _PLAIN_NUMBER.fullmatch(cell) else f"'{cell}"
+
+
+def without_guard(text: str) -> str:
+    """Return a text of a printed CSV without the apostrophe that `no_formula` put before it."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text

@@ -14,6 +14,7 @@ from judge.stats.intervals import Values
 from judge.stats.metric import Metric, metric_for_column
 from judge.studies.columns import NamedFields
 from judge.studies.load import load, to_id
+from judge.text import without_guard
 from judge.types import JudgeError
 
 _ID, _MODEL = "study_id", "model"
@@ -75,7 +76,10 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     table = load(path, "metrics", NamedFields(_ID))
     study_ids, models = list(table.index), pd.Series([None] * len(table), dtype=object)
     if _MODEL in table:
-        models = pd.Series([to_id(value) for value in table[_MODEL]], dtype=object)
+        names = [to_id(value) for value in table[_MODEL]]
+        # As judge metrics prints them.
+        plain = [None if name is None else without_guard(name) for name in names]
+        models = pd.Series(plain, dtype=object)
         if models.isna().any():
             raise JudgeError(
                 f"{path}: record {models.isna().argmax() + 1} of {len(models)} has no text or "

@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.tables.document import Cell, Column, Document, Estimate, Table
-from judge.text import capital, harmless
+from judge.text import capital, harmless, no_formula
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _ID = "study_id"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_PLAIN_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?%?")
 _PARTS = ("value", "low", "high", "k", "n", "why")
 _MINUS = "\N{MINUS SIGN}"
 # What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
@@ -62,23 +60,16 @@ def rows_as_csv(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (
     names = columns or list(rows[0])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_no_formula, names))
+    writer.writerow(map(no_formula, names))
     for row in rows:
         cells = [row.get(name, "") for name in names]
         # By an id files are joined: it stays as it is.
         guarded = [
-            cell if name == _ID else _no_formula(cell)
+            cell if name == _ID else no_formula(cell)
             for name, cell in zip(names, cells, strict=True)
         ]
         writer.writerow(guarded)
     return text.getvalue().rstrip("\n")
-
-
-def _no_formula(cell: object) -> object:
-    """Return a cell with an apostrophe before it where a spreadsheet would compute its text."""
-    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
-        return cell
-    return cell if _PLAIN_NUMBER.fullmatch(cell) else f"'{cell}"
 
 
 def as_frame(document: Document, name: str = "") -> pd.DataFrame:
