@@ -350,7 +350,7 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
 def gate_document(gate: Gate) -> Document:
     """Return the verdict and the checks behind it, the failed ones first."""
     checks = sorted(gate.checks, key=lambda check: _VERDICTS.index(check.verdict))
-    facts = [("verdict", gate.verdict)]
+    facts: list[tuple[str, str]] = [("verdict", gate.verdict)]
     if gate.compared:
         facts.append(("compared", ", ".join(gate.compared)))
     if gate.not_compared:
