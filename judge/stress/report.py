@@ -307,9 +307,8 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
         before = read["study"].map(identical).astype(float)
         moves = (read["score"].astype(float) - before).dropna()
-        mean = mean_interval(
-            moves.to_numpy(dtype=np.float64), units=read["unit"][moves.index].to_numpy()
-        )
+        units = read["unit"][moves.index].to_numpy()
+        mean = mean_interval(moves.to_list(), units=units)
         change = {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
     return {**_counts(part), **rates, "score_change": change}
 
