@@ -548,7 +548,7 @@ def handling(handler: Callable[[int, FrameType | None], object]) -> Iterator[Non
     SIGTERM and SIGHUP are left alone in a program that lets them end it at once, or that ignores
     them, as below `nohup`.
     """
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         known = signal.getsignal(number)
         # None is a handler that is no Python function: it could not be put back.
