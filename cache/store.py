@@ -23,6 +23,7 @@ from diskcache.core import MODE_RAW
 
 from judge import jsonio
 from judge.cache import VERSION, key_of
+from judge.endings import NO_ANSWER, kind_of
 from judge.types import Completion, JudgeError, Usage
 
 DATABASE = "cache.db"
@@ -191,14 +192,20 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         return True
 
     def find(self, key: str) -> Completion | None:
-        """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`."""
+        """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`.
+
+        Earlier versions kept what a server had given up (`abort`): that is no answer.
+        """
         with explained(self.path):
             value = self._cache.get(key)
+        if value is None:
+            return None
         try:
-            return None if value is None else _completion(_object(value))
+            completion = _completion(_object(value))
         except UnreadableError:
             self._damaged.add(key)
             return None
+        return None if kind_of(completion.finish_reason) == NO_ANSWER else completion
 
     def keep(
         self,

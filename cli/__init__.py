@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import os
@@ -107,6 +108,19 @@ class _Commands(click.Group):
         from judge.cli.judging import command_for
 
         return command_for(rubrics.load(cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command where there is none of that name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1)
+            if near and "Did you mean" not in error.message:
+                words = f"{error.message} Did you mean {near[0]}?"
+                raise click.UsageError(words, error.ctx) from error
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands in their groups, without importing them."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from judge.types import Study
 
 _SECONDS_BETWEEN_LINES = 30.0
+_MINUTE, _EACH_MINUTE = 60.0, 10  # after so many minutes of an outage it is said each ten
 _LOW_COVERAGE = 3
 _MOST_LEFT_OUT = 0.1
 
@@ -58,7 +59,7 @@ def _shown() -> Iterator[ProgressListener]:
         yield ProgressListener(owner.tick, note)
         return
     is_terminal, began = sys.stderr.isatty(), time.monotonic()
-    last_shown = began
+    last_shown, outage = began, OutageLog()
 
     def show(text: str, end: str = "") -> None:
         click.echo(f"\r\x1b[2K{harmless(text)}{end}", err=True, nl=False)
@@ -68,7 +69,9 @@ def _shown() -> Iterator[ProgressListener]:
         now = time.monotonic()
         if is_terminal:
             show(progress.line(now - began)[: shutil.get_terminal_size().columns - 1])
-        elif now - last_shown >= _SECONDS_BETWEEN_LINES:
+        elif text := outage.line(progress.lost_since, progress.trouble, now):
+            note(text)
+        elif progress.lost_since is None and now - last_shown >= _SECONDS_BETWEEN_LINES:
             last_shown = now
             note(progress.line(now - began))
 
@@ -77,6 +80,37 @@ def _shown() -> Iterator[ProgressListener]:
     finally:
         if is_terminal:
             show("")
+
+
+class OutageLog:
+    """What a log says of outages: when one begins, each minute up to ten and each ten, its end."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._minutes = 0
+
+    def line(self, since: float | None, why: str | None, now: float) -> str:
+        """Return what to say now, "" for nothing; `since` is when the server was lost."""
+        if since is None:
+            began, self._since, self._minutes = self._since, None, 0
+            return "" if began is None else f"The server answers again, after {_span(now - began)}."
+        words = f" ({why})" if why else ""
+        if self._since is None:
+            self._since = since
+            return f"The server does not answer{words}; waiting for it (--max-outage)."
+        minutes = int((now - since) // _MINUTE)
+        if minutes > _EACH_MINUTE:
+            minutes -= minutes % _EACH_MINUTE
+        if minutes <= self._minutes:
+            return ""
+        self._minutes = minutes
+        return f"The server has not answered for {counted(minutes, 'minute', 'minutes')}{words}."
+
+
+def _span(seconds: float) -> str:
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} minutes"
 
 
 def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunResult:  # noqa: ANN401
@@ -141,12 +175,30 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
     """Say how far a run came, what it cost and how to go on, and exit."""
     from judge.running.engine import INTERRUPTED, TERMINATED
 
-    progress, command = error.progress, ["judge", *sys.argv[1:]]
+    progress, command = error.progress, ["judge", *with_option(sys.argv[1:], error.option)]
     note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
     note_once(progress.effort())
     if progress.asked or progress.from_cache:
-        note("Every answer is in the cache. Go on with the same command:")
+        same = "this command" if error.option else "the same command"
+        note(f"Every answer is in the cache. Go on with {same}:")
     else:
         note("No run was written. Start again with:")
     note("  " + shlex.join(command))
     sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
+
+
+def with_option(words: Sequence[str], option: tuple[str, str] | None) -> list[str]:
+    """Return a command's words with an option and its value, in the place of the same option."""
+    if option is None:
+        return [*words]
+    name, value = option
+    kept: list[str] = []
+    is_value = False
+    for word in words:
+        if is_value or word.startswith(f"{name}="):
+            is_value = False
+        elif word == name:
+            is_value = True
+        else:
+            kept.append(word)
+    return [*kept, name, value]

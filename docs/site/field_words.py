@@ -100,6 +100,7 @@ SUMMARY = {
     "totals": "of each measure that is a whole number: all of them",
     "totals.NAME.n": "how many, null where it is undefined for all studies",
     "totals.NAME.per_study": "how many per study that has it",
+    "failures": "the three most frequent sentences about failed studies, with reason and number",
     "reasons": "how many studies were unparsed or failed, by reason",
     "warnings": "how many answers were read with a warning, by warning",
     "intervals_by": "the field of the patient, where some have several studies",

@@ -52,9 +52,11 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         is_elsewhere = settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
         is_odd = colon and kind.isalpha() and kind != "ft" and not is_elsewhere
         if not spec.strip() or kind in _MODULES or slip or is_odd:
+            meant = f" Did you mean {slip[0]}{colon}{name if colon else ''}?" if slip else ""
             raise JudgeError(
-                f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
-                "ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with --base-url"
+                f"unknown judge {spec!r}.{meant} Write {LEXICON} for the built-in judge, "
+                "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with "
+                "--base-url"
             )
         kind, name = _API, spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):

@@ -155,13 +155,13 @@ class Servers(ABC):
         billing_url: The address whose answers are paid for, None where none are.
         max_in_flight: How many requests keep them busy; None for the default of a run.
         log: The file that a server which was started writes to.
-        address: The servers that run already, as messages name them; "" where one is started.
+        location: The servers that run already, as messages name them; "" where one is started.
     """
 
     billing_url: str | None = None
     max_in_flight: int | None = None
     log: Path | None = None
-    address: str = ""
+    location: str = ""
 
     async def ready(self) -> None:  # noqa: B027 - one that runs already needs nothing
         """Return when there is somebody to ask; raises `JudgeError` where there will not be."""
@@ -193,8 +193,6 @@ class Judge(ABC):
         is_deterministic: Whether it always answers the same question the same.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question of a rubric that asks several.
-        mode: How a reply is held to its form now.
-        is_bounded: Whether its answers have a limit of tokens.
     """
 
     name: str
@@ -208,8 +206,16 @@ class Judge(ABC):
     billing_url: str | None = None
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
-    mode: Mode | None = None
-    is_bounded: bool = True
+
+    @property
+    def mode(self) -> Mode | None:
+        """How a reply is held to its form now, None for text."""
+        return None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether its answers have a limit of tokens."""
+        return True
 
     @property
     def sent_sampling(self) -> Mapping[str, object]:

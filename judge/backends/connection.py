@@ -83,7 +83,7 @@ class Pool(Servers):
         self._asked: Counter[Connection] = Counter()
         self._lost_at: dict[Connection, float] = {}
         self._model, self._say, self._connect = model, say, connect
-        self.address = ", ".join(connection.base_url for connection, _ in places)
+        self.location = ", ".join(connection.base_url for connection, _ in places)
         remote = (connection.base_url for connection, _ in places if not connection.is_local)
         self.billing_url = next(remote, None)
 

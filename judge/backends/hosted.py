@@ -53,7 +53,7 @@ class HostedJudge(ChatJudge):
         self.billing_url = self.servers.billing_url
         self.refusals = Refusals(
             model=self.version,
-            address=self.servers.address,
+            address=self.servers.location,
             schema=self._schema_digest(),
             form=RequestForm(Mode.JSON_SCHEMA if self.form is not None else None),
             replacements=self.replacements,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +15,7 @@ from judge.backends.connection import FORM_KEY, NO_KEY, Connection, Pool
 from judge.backends.hosted import HostedJudge
 from judge.prompts import Prompt
 from judge.rubrics import Rubric
-from judge.types import CompletionRequest, Message
+from judge.types import CompletionRequest, JudgeError, Message
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,6 +33,17 @@ def connect(connection: Connection, key: str) -> Client:
 def key_name(connection: Connection) -> str:
     """Return the name of the variable that has the key for a server."""
     return "AZURE_OPENAI_API_KEY" if connection.host.endswith(".azure.com") else "OPENAI_API_KEY"
+
+
+def _key(model: str, connection: Connection, environ: Mapping[str, str]) -> str:
+    try:
+        return connection.key(environ, key_name(connection))
+    except JudgeError as error:
+        near = options.nearest_model(model) if connection.base_url == OPENAI_URL else ""
+        raise JudgeError(
+            f"the judge {model!r} is taken for a model behind an API: {error}.{near} Write lexicon "
+            "for the built-in judge"
+        ) from error
 
 
 def _messages(turns: Sequence[Message]) -> list[dict[str, str]]:
@@ -80,7 +91,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         connection = Connection(url, settings.timeout)
         key = NO_KEY
         if settings.sends:
-            key = connection.key(settings.environ, key_name(connection))
+            key = _key(model, connection, settings.environ)
         places.append((connection, key))
     if named and not settings.base_urls:
         settings.say(f"The server is the one that OPENAI_BASE_URL names: {named}")
@@ -99,6 +110,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         asked=settings.sampling,
         say=settings.say,
     )
+    judge.refusals.suggest = partial(options.nearest_model, model)
     if options.takes_no_temperature(model, settings):
         # What it would refuse is not tried: in a batch a refusal takes a day.
         form = judge.refusals.form.without("max_tokens", "max_completion_tokens")
@@ -127,7 +139,7 @@ class OpenAIJudge(HostedJudge):
         form = next((form for form in self._forms if form.schema == request.schema), None)
         if form is None or self.mode is None:
             return {"messages": _messages(self.turns(request.messages))}
-        turns = request.messages
+        turns: Sequence[Message] = request.messages
         if self.mode is Mode.JSON:
             turns = form.described(turns)
         body: dict[str, Any] = {"messages": _messages(self.turns(turns))}

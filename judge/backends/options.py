@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -65,6 +66,29 @@ def takes_no_temperature(model: str, settings: JudgeSettings) -> bool:
     """Whether a model is one of OpenAI's that reason, which take `max_completion_tokens` alone."""
     is_off = settings.sampling.get("reasoning_effort") == "none"
     return not is_off and _OPENAI_REASONS.search(model) is not None
+
+
+def nearest_model(model: str, provider: str = "openai") -> str:
+    """Return " Did you mean NAME?" where a provider has a model of nearly that name, else "".
+
+    The names are those that genai-prices has prices of.
+    """
+    from genai_prices import data_snapshot  # takes longer than a run may wait for it
+
+    snapshot = data_snapshot.get_snapshot()
+    known = next((each.models for each in snapshot.providers if each.id == provider), [])
+    names = {_letters(each.id): each.id for each in known}
+    if _letters(model) in names and names[_letters(model)] != model:
+        near = [_letters(model)]
+    elif model in names.values():
+        near = []
+    else:
+        near = difflib.get_close_matches(_letters(model), names, 1, 0.8)
+    return f" Did you mean {names[near[0]]}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def is_green(model: str) -> bool:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from judge.backends.base import StudyError
 from judge.types import Completion, CompletionRequest
 
-_ROUND = (256, 1000)
-"""A context is a multiple of one of these."""
-_BYTES_A_TOKEN = 6.0
-"""No tokenizer makes so few tokens of a report: English takes 4 to 5 bytes a token, other scripts
-fewer."""
+_BYTES_A_TOKEN = {1024: 5.2, 256: 6.0, 1000: 6.0}
+"""A context is a multiple of one of these numbers of tokens, and no tokenizer makes so few tokens
+of a report, with the bytes a token: English takes 4 to 5, other scripts fewer. The smaller the
+number, the more often a count falls on a multiple by chance."""
 
 
 def check_prompt(request: CompletionRequest, completion: Completion) -> None:
@@ -24,9 +23,8 @@ def check_prompt(request: CompletionRequest, completion: Completion) -> None:
         return
     n_read = usage.prompt_tokens
     # Some count one token less, or the one that begins the text.
-    is_round = n_read > 0 and any((n_read + at) % unit == 0 for unit in _ROUND for at in (-1, 0, 1))
     n_bytes = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
-    if not is_round or n_bytes < _BYTES_A_TOKEN * n_read:
+    if not any(_is_cut(n_read, n_bytes, unit) for unit in _BYTES_A_TOKEN):
         return
     error = StudyError(
         "the server cut the question",
@@ -35,3 +33,9 @@ def check_prompt(request: CompletionRequest, completion: Completion) -> None:
     )
     error.usage = usage
     raise error
+
+
+def _is_cut(n_read: int, n_bytes: int, unit: int) -> bool:
+    # Some count one token less, or the one that begins the text.
+    is_round = n_read >= unit - 1 and (n_read + 1) % unit <= 2
+    return is_round and n_bytes >= _BYTES_A_TOKEN[unit] * n_read

@@ -293,6 +293,7 @@ class Refusals:
         schema: What tells the forms of replies apart.
         limit: The longest answer that judge asks for by itself; None where the user said it.
         say: Tells the user something.
+        suggest: Returns a sentence about a model of nearly the same name.
         remember: Keeps `facts` for later runs.
     """
 
@@ -304,6 +305,7 @@ class Refusals:
     asked: Collection[str] = ()
     limit: int | None = None
     say: Callable[[str], None] = lambda _text: None
+    suggest: Callable[[], str] = lambda: ""
     remember: Remember = lambda _facts: None
     _accepted: dict[RequestForm, Accepted] = field(default_factory=dict)
     _n_cached: int = 0
@@ -490,7 +492,11 @@ class Refusals:
             )
         if status == _MODEL:
             hint = version_hint(url)
-            return f"{url} does not have the model {words}; check --judge and --base-url{hint}"
+            near = self.suggest()
+            return (
+                f"{url} does not have the model {words}; check --judge and --base-url{hint}"
+                f"{'.' if near else ''}{near}"
+            )
         return f"{url} refuses the request {words}; what was answered is in the cache"
 
     # Over runs

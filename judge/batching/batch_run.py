@@ -39,6 +39,7 @@ from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices, unbounded
 from judge.running.engine import (
+    GO_ON,
     EarlyAnswers,
     Progress,
     ProgressListener,
@@ -299,7 +300,8 @@ class BatchRun:
 
     async def _send(self) -> Counter[str]:
         budget = self.session.budget
-        if budget is not None and not self.judge.is_bounded:
+        is_limited = budget is not None and budget.limit is not None
+        if is_limited and not self.judge.is_bounded:
             raise unbounded(self.judge.version)
         running = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
         for batch in running:  # each is paid from the budget before more is sent
@@ -335,7 +337,7 @@ class BatchRun:
                 if exchange.outcome is not None:
                     last = exchange.answers[-1].completion
                     if why := first.add(study, exchange.outcome, last):
-                        raise RunStoppedError(why, progress)
+                        raise RunStoppedError(why, progress, GO_ON)
                 question = exchange.question
                 if question is None:
                     assert exchange.outcome is not None

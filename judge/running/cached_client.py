@@ -53,7 +53,8 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
 _UNLUCKY = 3
-_MODES = {None: None, **{mode.value: mode for mode in Mode}}
+_MODES: dict[str | None, Mode | None] = {None: None}
+_MODES.update((mode.value, mode) for mode in Mode)
 
 
 class Limiter:
@@ -78,6 +79,11 @@ class Limiter:
     def is_lost(self) -> bool:
         """Whether the server is held to be gone."""
         return self._lost_at is not None
+
+    @property
+    def lost_since(self) -> float | None:
+        """When the server was lost, by the monotonic clock; None while it is there."""
+        return self._lost_at
 
     async def acquire(self) -> None:
         """Wait for a place."""
@@ -207,8 +213,10 @@ class CachedClient:
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
         judge = session.judge
-        is_hosted = isinstance(judge, HostedJudge)
-        self.refusals = judge.refusals if is_hosted else Refusals(model=judge.version)
+        if isinstance(judge, HostedJudge):
+            self.refusals = judge.refusals
+        else:
+            self.refusals = Refusals(model=judge.version)
         self._flights: dict[str, _Flight] = {}
         self._paying = 0
 
@@ -322,8 +330,10 @@ class CachedClient:
         """Return how many of its requests an error costs the question; note what it tells."""
         if isinstance(error, UnavailableError):
             is_sure = isinstance(error, UnreachableError)
-            return 0 if self._limiter.unanswered(key, str(error), is_sure=is_sure) else 1
-        self._limiter.reached()
+            is_lost = self._limiter.unanswered(key, str(error), is_sure=is_sure)
+            self._progress.lost_since = self._limiter.lost_since
+            return 0 if is_lost else 1
+        self._reached()
         if isinstance(error, OnceMoreError):
             return 0  # the table of refusals counts these
         if isinstance(error, UnreadableReplyError):
@@ -341,8 +351,8 @@ class CachedClient:
         try:
             self._stop.check()
             stop.check()
+            self._check_bounded()
             if payment.budget is not None:
-                self._check_bounded()
                 await self._reserve(payment, question, stop)
             completion = await self._judge.complete(request)
         except TransientError as error:
@@ -355,20 +365,20 @@ class CachedClient:
             raise
         except StudyError as error:
             spent = self._price_of(error, request)
-            self._limiter.reached()
+            self._reached()
             raise
         except RefusedError as error:
             if 400 <= error.status < 500:
                 spent = 0.0
-            self._limiter.reached()
+            self._reached()
             raise
         except JudgeError:
             spent = 0.0  # the server refuses all requests, or cannot be reached
-            self._limiter.reached()
+            self._reached()
             raise
         else:
             self._limiter.answered()
-            self._limiter.reached()
+            self._reached()
             # Kept before it is priced: whatever is odd about its usage, it is paid for.
             self._cache.keep(question.key, question.record, completion, self._session.kind)
             is_kept = True
@@ -381,9 +391,14 @@ class CachedClient:
                 self._paying -= 1
                 payment.settle(spent, is_kept=is_kept)
 
+    def _reached(self) -> None:
+        self._limiter.reached()
+        self._progress.lost_since = None
+
     def _check_bounded(self) -> None:
         """Raise `JudgeError` where an answer may be of any length, and so of any price."""
-        if not self._judge.is_bounded:
+        budget = self._session.budget
+        if budget is not None and budget.limit is not None and not self._judge.is_bounded:
             raise unbounded(self._judge.version)
 
     def _price_of(self, error: AskError, request: CompletionRequest) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -49,6 +50,11 @@ _TICK = 0.25
 _SHOWN = 300
 
 
+PASSING = ("trouble", "lost_since", "sentences")
+"""The fields of a run's progress that are said while it goes, and not kept."""
+_MOST_SENTENCES = 3
+
+
 @dataclass(slots=True)
 class Progress:
     """Running totals of a run; tokens and dollars are of requests sent, not of cached answers.
@@ -72,10 +78,15 @@ class Progress:
     unknown_requests: int = 0
     unknown_dollars: float | None = 0.0
     trouble: str | None = None
+    lost_since: float | None = None  # when an outage began, by the monotonic clock
+    sentences: dict[str, int] = field(default_factory=dict)  # about failed studies
 
     def ended(self, outcome: Outcome) -> None:
         """Count one study's end."""
         self.done += 1
+        if isinstance(outcome, Failed):
+            sentence = f"{outcome.reason}: {outcome.detail}".rstrip(": ")
+            self.sentences[sentence] = self.sentences.get(sentence, 0) + 1
         self.unparsed += isinstance(outcome, Unparsed)
         self.failed += isinstance(outcome, Failed)
 
@@ -137,7 +148,7 @@ class Progress:
     def effort(self) -> list[str]:
         """Return what the run asked and what it cost, a sentence each."""
         if not (self.asked or self.from_cache or self.retries):
-            return []
+            return self.failures()
         cached = f"{self.cached_tokens:,} of them cached by the provider"
         texts = [f"asked {self.asked:,}, from cache {self.from_cache:,}"]
         texts.append(f"tokens {self.prompt_tokens:,} in ({cached}), {self.completion_tokens:,} out")
@@ -147,7 +158,12 @@ class Progress:
         if self.retries:
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(self.retries.items()))
             texts.append(f"sent again after: {reasons}")
-        return texts
+        return texts + self.failures()
+
+    def failures(self) -> list[str]:
+        """Return the three most frequent reasons of failed studies, with the server's words."""
+        most = Counter(self.sentences).most_common(_MOST_SENTENCES)
+        return [f"failed {n:,}: {sentence}" for sentence, n in most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +175,14 @@ class ProgressListener:
 
 
 class RunStoppedError(Exception):
-    """A run that ended before all studies had; its answers are in the cache, its folder is not."""
+    """A run that ended before all studies had; its answers are in the cache, its folder is not.
 
-    def __init__(self, why: str, progress: Progress) -> None:
+    The same command goes on, with `option` where it would stop there again.
+    """
+
+    def __init__(self, why: str, progress: Progress, option: tuple[str, str] | None = None) -> None:
         super().__init__(why)
-        self.why, self.progress = why, progress
+        self.why, self.progress, self.option = why, progress, option
 
     @property
     def interrupted(self) -> bool:
@@ -180,12 +199,13 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.why: str | None = None
+        self.option: tuple[str, str] | None = None
         self._waiting: set[asyncio.Task[object]] = set()
 
-    def set(self, why: str) -> None:
-        """Stop the run; later reasons are ignored."""
+    def set(self, why: str, option: tuple[str, str] | None = None) -> None:
+        """Stop the run; later reasons are ignored. With `option` the same command goes on."""
         if self.why is None:
-            self.why = why
+            self.why, self.option = why, option
             for task in self._waiting:
                 task.cancel()
 
@@ -380,6 +400,10 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
     return exchanges
 
 
+GO_ON = ("--give-up-after", "0")
+"""The option that goes on in spite of unreadable answers."""
+
+
 class EarlyAnswers:
     """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
 
@@ -423,7 +447,7 @@ async def judge_all(
                 progress.ended(end.outcome)
                 sink(end)
                 if why := first.add(study, end.outcome, end.completion):
-                    stop.set(why)
+                    stop.set(why, GO_ON)
                 await asyncio.sleep(0)  # a signal or a progress bar gets its turn
                 if stop.why is not None or shared.why is not None:
                     return
@@ -482,7 +506,7 @@ def judge_set(
     with suppress(asyncio.CancelledError):
         asyncio.run(work())
     if progress.done < progress.total:
-        raise RunStoppedError(stop.why or INTERRUPTED, progress)
+        raise RunStoppedError(stop.why or INTERRUPTED, progress, stop.option)
     return progress
 
 

@@ -34,7 +34,7 @@ from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import FORMAT, Reading, StudyResult, outcome_of, study_of, to_record
 from judge.signature import Signature
 from judge.stats.summary import DEFAULT_BY, FIXED, TableBuilder, summarise
-from judge.types import JudgeError, Outcome, Study
+from judge.types import Failed, JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,7 @@ _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"
 """The folder in a run's own where it is written; only the process that holds its lock may."""
 ANOTHER = "name another folder with --out"
+MOST_SENTENCES = 3
 Stamp = tuple[int, int, int]
 """What changes when something is appended to a file, or it is another file."""
 
@@ -380,6 +381,15 @@ class RunWriter:
     # Of each line its place among the studies, and where it begins in the file.
     _rows: list[tuple[int, int]] = field(default_factory=list)
     reply_modes: Counter[str] = field(default_factory=Counter)
+    _sentences: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The three most frequent sentences about studies that failed, with their reasons."""
+        return [
+            {"reason": reason, "sentence": sentence, "n": n}
+            for (reason, sentence), n in self._sentences.most_common(MOST_SENTENCES)
+        ]
 
     def add(self, judged: StudyResult) -> None:
         """Write one study down; studies may come in any order."""
@@ -387,6 +397,8 @@ class RunWriter:
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
         self.builder.add(judged.study, judged.outcome, judged.measures)
         self.count_mode(judged)
+        if isinstance(judged.outcome, Failed) and judged.outcome.detail:
+            self._sentences[judged.outcome.reason, judged.outcome.detail] += 1
 
     def count_mode(self, judged: StudyResult) -> None:
         """Count how a reply of a fixed form was asked for."""

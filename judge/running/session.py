@@ -25,6 +25,7 @@ from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.engine import (
+    PASSING,
     Interruption,
     Progress,
     ProgressListener,
@@ -437,7 +438,7 @@ def run(
             "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
-            "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
+            "spent": {k: v for k, v in asdict(progress).items() if k not in PASSING},
             "started": started,
             "finished": now(),
         }
@@ -457,6 +458,8 @@ def finish(
     table = writer.table()
     made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
+    if writer.failures:
+        summary["failures"] = writer.failures
     known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
     writer.finish(table, summary, {"format": FORMAT, **made_by, **known, "versions": versions()})
     return summary

@@ -80,7 +80,9 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
 
     def tick(progress: Progress) -> None:
         nonlocal last
-        if (counts := json.dumps(asdict(progress))) != last:
+        now = asdict(progress)
+        del now["sentences"]  # as long as there are failed studies
+        if (counts := json.dumps(now)) != last:
             last, aside = counts, path.with_suffix(".new")
             aside.write_text(counts, "utf-8")
             aside.replace(path)

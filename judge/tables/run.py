@@ -135,6 +135,10 @@ def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
         if counts := summary[key]:
             head = columns(f"{name}|{title.lower()}", "studies||count")
             shown.append(Table(name, title, head, tuple(counts.items())))
+    if failures := summary.get("failures"):
+        head = columns("reason|failed", "sentence|why", "studies||count")
+        rows = tuple((each["reason"], each["sentence"], each["n"]) for each in failures)
+        shown.append(Table("failures", "Why studies failed, the most frequent", head, rows))
     return shown
 
 

@@ -12,13 +12,14 @@ from hostile import ANSWER, Hostile, Serve, completion, judged, reply
 
 from judge.backends.base import (
     AskError,
-    Mode,
     OverloadError,
+    RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
 )
-from judge.backends.openai_client import LONGEST_WAIT, meaning
+from judge.backends.openai_client import meaning
+from judge.backends.waits import LONGEST_WAIT
 from judge.types import Annotated, Failed, JudgeError, Usage
 
 
@@ -31,10 +32,10 @@ def flat(message: str) -> object:
     return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
 
 
-def error(status: int, body: object, mode: Mode | None = None, **headers: str) -> Exception:
+def error(status: int, body: object, **headers: str) -> Exception:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     said = httpx2.Response(status, headers=headers, content=data)
-    return meaning(said, "http://127.0.0.1/v1", {}, mode, "none")
+    return meaning(said, "http://127.0.0.1/v1", {}, "none")
 
 
 # From the servers' issue trackers: vllm 20409, 3785 (xinference), 12165, 4667; sglang 4048,
@@ -54,8 +55,12 @@ TOO_LONG: list[tuple[int, object]] = [
     (400, flat("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).")),
     (413, {"detail": "Request Entity Too Large"}),
 ]
-REFUSED: list[tuple[int, object]] = [
+STOPS: list[tuple[int, object]] = [
     (307, b""),
+    (402, {"error": {"message": "Insufficient balance"}}),
+    (429, openais("You exceeded your current quota", None, "insufficient_quota")),
+]
+REFUSED: list[tuple[int, object]] = [
     (400, openais("Invalid value: 'robot'. Supported values are: 'system'.")),
     (400, flat("A chat template is required.")),
     (400, openais("Invalid 'max_tokens': integer below minimum value.")),
@@ -64,7 +69,7 @@ REFUSED: list[tuple[int, object]] = [
     (401, openais("Incorrect API key provided", "invalid_api_key")),
     (403, openais("Country not supported", "unsupported_country")),
     (404, openais("The model `x` does not exist", "model_not_found")),
-    (429, openais("You exceeded your current quota", None, "insufficient_quota")),
+    (501, {"detail": "not implemented"}),
 ]
 OTHERS: list[tuple[int, object, type[Exception]]] = [
     (400, openais("The response was filtered", "content_filter"), StudyError),
@@ -81,12 +86,19 @@ OTHERS: list[tuple[int, object, type[Exception]]] = [
 
 @pytest.mark.parametrize("said", TOO_LONG)
 def test_too_long_fails_its_study_whoever_says_it(said: tuple[int, object]) -> None:
-    meant = error(*said, Mode.JSON_SCHEMA)
-    assert isinstance(meant, StudyError), meant
-    assert meant.reason == "too long"
+    meant = error(*said)
+    assert isinstance(meant, RefusedError), meant
+    assert meant.is_too_long
 
 
 @pytest.mark.parametrize("said", REFUSED)
+def test_what_is_refused_is_weighed_by_what_was_accepted(said: tuple[int, object]) -> None:
+    meant = error(*said)
+    assert isinstance(meant, RefusedError)
+    assert not meant.is_too_long
+
+
+@pytest.mark.parametrize("said", STOPS)
 def test_what_stops_a_run(said: tuple[int, object]) -> None:
     meant = error(*said)
     assert isinstance(meant, JudgeError)
@@ -109,7 +121,8 @@ def test_what_one_request_meets(status: int, body: object, kind: type[Exception]
         ("-3", 0.0),
         ("1e999", LONGEST_WAIT),
         ("nan", None),
-        ("Mon, 01 Jan 2001 00:00:00", None),
+        ("Mon, 01 Jan 2001 00:00:00", 0.0),
+        ("soon", None),
     ],
 )
 def test_retry_after_is_read_or_ignored(value: str, seconds: float | None) -> None:
@@ -145,7 +158,7 @@ def test_a_timeout_is_for_the_whole_answer(tmp_path: Path) -> None:
 NO_COMPLETION = {
     "a page": reply(b"<html>Sign in</html>", "200 OK", "Content-Type: text/html"),
     "empty": reply(b""),
-    "an error": reply({"error": {"message": "Input validation error", "code": 422}}),
+    "an error": reply({"error": {"message": "Input validation error"}}),
     "no choices": reply(completion(choices=[])),
     "text that is none": reply(
         completion(choices=[{"finish_reason": "stop", "message": {"content": [{"a": 1}]}}])

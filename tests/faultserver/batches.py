@@ -22,7 +22,7 @@ class BatchPlan:
     ends the output within a line.
     """
 
-    ending: Literal["completed", "expired", "cancelled", "stays"] = "completed"
+    ending: Literal["completed", "expired", "cancelled", "failed", "stays"] = "completed"
     share: float = 1.0
     lost: int = 0
     noise: tuple[bytes, ...] = ()

@@ -24,6 +24,17 @@ class Fault(StrEnum):
     TRUNCATED = "truncated"  # half of the right answer, with finish reason `length`
     TOO_LONG = "too_long"
     WRONG_KEY = "wrong_key"
+    ODD_REFUSAL = "odd_refusal"  # a 400 in words that name nothing
+    MODERATION = "moderation"  # a 403 about the text
+    ERROR_INSIDE = "error_inside"  # a 200 with an error of 503
+    PAGE = "page"  # a login page, with 200
+    ABORTED = "aborted"  # half of the answer, which the server gave up
+    OTHER_STOP = "other_stop"  # the whole answer, with finish reason `eos_token`
+    ODD_END = "odd_end"  # the whole answer, with a finish reason that nobody knows
+    NO_END = "no_end"  # the whole answer, with finish reason null, and no model
+    PARTS = "parts"  # the whole answer in two parts, after a thought
+    REASONING = "reasoning"  # the whole answer in `reasoning_content` alone
+    CUT_PROMPT = "cut_prompt"  # an answer to the first tokens of the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ class Behaviour:
     maps parameters to error codes; with `unsupported_value` the value 1 is allowed.
     `refused_modes`: `json_schema`, `json_object`. The study key is the first match of
     `key_pattern` in the last message that has one. `record` keeps the requests whole.
+    `sentences` refuse a parameter, or `system`, in words alone. More answer tokens than three
+    quarters of `context` are refused. `retry_after` are the headers of a 429.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -75,6 +88,9 @@ class Behaviour:
     api_keys: tuple[str, ...] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)
     refused_modes: tuple[str, ...] = ()
+    sentences: Mapping[str, str] = field(default_factory=dict)
+    context: int | None = None
+    retry_after: Mapping[str, str] = field(default_factory=dict)
     key_pattern: str = r"study-\d+"
     record: bool = False
 

@@ -73,6 +73,21 @@ _ERRORS = {
     Fault.UNAVAILABLE: error(503, "The server is overloaded or not ready."),
     Fault.TOO_LONG: error(400, _LONG, "context_length_exceeded", "messages"),
     Fault.WRONG_KEY: error(401, "Incorrect API key provided.", "invalid_api_key"),
+    Fault.ODD_REFUSAL: error(400, "Your text has patterns that we do not process."),
+    Fault.MODERATION: error(403, "Your input was flagged."),
+    Fault.ERROR_INSIDE: Reply(
+        200, json.dumps({"choices": None, "error": {"message": "busy", "code": 503}}).encode()
+    ),
+    Fault.PAGE: Reply(200, b"<html><body>Sign in</body></html>"),
+}
+
+
+_ENDINGS = {
+    Fault.TRUNCATED: "length",
+    Fault.ABORTED: "abort",
+    Fault.OTHER_STOP: "eos_token",
+    Fault.ODD_END: "moonrise",
+    Fault.NO_END: None,
 }
 
 
@@ -90,6 +105,17 @@ def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
         if value is not None and not (code == "unsupported_value" and value == 1):
             text = f"Unsupported parameter or value: '{name}' {value} with this model."
             return error(400, text, code, name)
+    for name, sentence in behaviour.sentences.items():
+        roles = {turn["role"] for turn in ask.payload.get("messages", ())}
+        if name in ask.payload or name in roles:
+            return Reply(400, json.dumps({"detail": sentence}).encode())
+    wanted = ask.payload.get("max_tokens") or ask.payload.get("max_completion_tokens") or 0
+    if behaviour.context and wanted > behaviour.context * 3 // 4:
+        return error(
+            400,
+            f"This model's maximum context length is {behaviour.context} tokens. However, you "
+            f"requested {wanted} tokens in the completion.",
+        )
     if ask.mode in behaviour.refused_modes:
         return error(
             400, f"'response_format' of type '{ask.mode}' is not supported with this model."
@@ -104,14 +130,23 @@ def answer(ask: Ask, right: str, fault: Fault | None) -> Reply:
         Fault.REFUSAL: None,
         Fault.REFUSAL_TEXT: REFUSAL,
         Fault.TRUNCATED: right[: len(right) // 2],
+        Fault.ABORTED: right[: len(right) // 2],
+        Fault.REASONING: None,
     }
-    text = spoilt.get(fault, right) if fault else right
+    text: Any = spoilt.get(fault, right) if fault else right
     refusal = REFUSAL if fault is Fault.REFUSAL else None
-    finish = "length" if fault is Fault.TRUNCATED else "stop"
+    finish = _ENDINGS.get(fault, "stop") if fault else "stop"
+    prompt_tokens = 256 if fault is Fault.CUT_PROMPT else ask.prompt_tokens
     if not ask.is_chat:
         text, refusal = refusal or text, None
     written = len(text or refusal or "") // _TOKEN + 1
+    if fault is Fault.PARTS:
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Let me see."}]}
+        parts = (right[:30], right[30:])
+        text = [thought, *({"type": "text", "text": part} for part in parts)]
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
+    if fault is Fault.REASONING:
+        message["reasoning_content"] = right
     said: dict[str, Any] = {"message": message} if ask.is_chat else {"text": text or ""}
     body = {
         "id": "cmpl",
@@ -120,10 +155,12 @@ def answer(ask: Ask, right: str, fault: Fault | None) -> Reply:
         "model": ask.payload["model"],
         "choices": [{"index": 0, "logprobs": None, "finish_reason": finish, **said}],
         "usage": {
-            "prompt_tokens": ask.prompt_tokens,
+            "prompt_tokens": prompt_tokens,
             "completion_tokens": written,
-            "total_tokens": ask.prompt_tokens + written,
+            "total_tokens": prompt_tokens + written,
         },
     }
+    if fault is Fault.NO_END:
+        del body["model"]
     data = json.dumps(body).encode()
     return Reply(200, data, usage=Usage(ask.prompt_tokens, written))

@@ -202,6 +202,8 @@ class FaultServer:
             return None, refusal
         fault = fault or self._next(ask)
         if error := replies.error_for(fault):
+            if fault is Fault.RATE_LIMIT and self.behaviour.retry_after:
+                error = replace(error, headers=self.behaviour.retry_after)
             return fault, error
         await asyncio.sleep(self.behaviour.latency)
         text = self._text(ask.key, formed=ask.formed)

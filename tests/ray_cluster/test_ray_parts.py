@@ -13,7 +13,7 @@ import pytest
 
 from judge import backends, rubrics
 from judge.backends import local
-from judge.backends.base import Mode, OverloadError, RefusedError, UnreadableReplyError
+from judge.backends.base import OverloadError, RefusedError, UnreadableReplyError
 from judge.backends.ray import Replica, passed
 from judge.backends.vllm import Launch
 from judge.types import JudgeError
@@ -27,7 +27,7 @@ GREEN = rubrics.load("green")
         JudgeError("a wrong key"),
         OverloadError("rate limit", "slow down", 1.5),
         UnreadableReplyError("it is not a chat completion"),
-        RefusedError(Mode.JSON_SCHEMA),
+        RefusedError(400, "no", "seed"),
     ],
 )
 def test_an_error_is_the_same_on_the_other_side(error: Exception) -> None:
