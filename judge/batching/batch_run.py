@@ -319,7 +319,8 @@ class BatchRun:
 
     async def _send(self) -> Counter[str]:
         budget = self.session.budget
-        if budget is not None and not self.judge.is_bounded:
+        is_limited = budget is not None and budget.limit is not None
+        if is_limited and not self.judge.is_bounded:
             raise unbounded(self.judge.version)
         running = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
         for batch in running:  # each is paid from the budget before more is sent

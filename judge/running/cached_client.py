@@ -351,8 +351,8 @@ class CachedClient:
         try:
             self._stop.check()
             stop.check()
+            self._check_bounded()
             if payment.budget is not None:
-                self._check_bounded()
                 await self._reserve(payment, question, stop)
             completion = await self._judge.complete(request)
         except TransientError as error:
@@ -397,7 +397,8 @@ class CachedClient:
 
     def _check_bounded(self) -> None:
         """Raise `JudgeError` where an answer may be of any length, and so of any price."""
-        if not self._judge.is_bounded:
+        budget = self._session.budget
+        if budget is not None and budget.limit is not None and not self._judge.is_bounded:
             raise unbounded(self._judge.version)
 
     def _price_of(self, error: AskError, request: CompletionRequest) -> float | None:

@@ -118,12 +118,12 @@ def test_that_a_cache_is_upgraded_is_said_once(tmp_path: Path, invoke: Invoke) -
     assert ["upgraded for good" in text for text in said] == [True, False]
 
 
-def test_imported_answers_and_batches_teach_the_dry_run(tmp_path: Path, invoke: Invoke) -> None:
+def test_imported_answers_and_batches_teach_the_dry_run(tmp_path: Path) -> None:
     with FaultServer(Behaviour()) as server:
         server.batches.polls = 1
         ready = Shell(tmp_path, server.url, "green")
         ready.write(4)
-        code, _, err = ready.run("--batch", "--out", "run")
+        code, _, err = ready.run("--batch", "--batch-poll", "0.05", "--out", "run")
         assert code == 0, err
         assert "unknown: the cache has no answer" not in ready.run("--dry-run")[1]
         for source in ("cache", "run"):

@@ -22,6 +22,7 @@ HOST = """
 import asyncio, signal, sys, time
 import judge
 url, cache, host = sys.argv[1:]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 references = [f"study-{at:04}. The lungs are clear." for at in range(30)]
 
 def asks():
