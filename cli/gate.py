@@ -129,7 +129,7 @@ def gate(options: _Gate) -> None:
     """Check a run in CI: exit code 1 if it is worse than a baseline or beyond a limit.
 
     \b
-    judge gate RUN --against BASELINE --max-drop 0.02 --max-drop green=0.05
+    judge gate RUN --against BASELINE --max-drop green=0.05
     judge gate RUN --min no_significant_error=0.8
     judge gate --drift EARLIER
 

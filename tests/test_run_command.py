@@ -16,6 +16,7 @@ from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run, writing
 from judge.running.records import StudyResult, outcome_of, read, result_of, study_of, to_record
 from judge.running.session import JudgeSession, RequestPolicy, write_run
+from judge.signature import studies_digest
 from judge.studies import StudySet, from_python
 from judge.types import Annotated, Failed, Study, Unparsed
 
@@ -70,8 +71,13 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
 
 
 def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path) -> None:
+    ends = [judged_pair(CLEAR, EFFUSION, at) for at in (2, 0, 1)]
+    in_order = sorted((end.study for end in ends), key=lambda study: study.study_id)
     made_by = {
-        "signature": f"green:{GREEN.version}|x",
+        "signature": (
+            f"green:{GREEN.version}|judge:j-1|prompt:none|section:findings|class:none|"
+            f"studies:{studies_digest(in_order)}|version:0.1.0"
+        ),
         "rubric": "green",
         "judge": {"name": "j", "version": "j-1", "note": None},
         "prompt": None,
@@ -79,7 +85,6 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
         "omitted": {},
         "notes": [],
     }
-    ends = [judged_pair(CLEAR, EFFUSION, at) for at in (2, 0, 1)]
     write_run(tmp_path / "run", GREEN, ends, made_by, {"fields": ["site"]}, ["site"])
     opened = Run(tmp_path / "run")
     assert [record["study_id"] for record in opened.records()] == ["s0", "s1", "s2"]

@@ -76,9 +76,9 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     table = load(path, "metrics", NamedFields(_ID))
     study_ids, models = list(table.index), pd.Series([None] * len(table), dtype=object)
     if _MODEL in table:
-        names = [to_id(value) for value in table[_MODEL]]
+        given = [to_id(value) for value in table[_MODEL]]
         # As judge metrics prints them.
-        plain = [None if name is None else without_guard(name) for name in names]
+        plain = [None if name is None else without_guard(name) for name in given]
         models = pd.Series(plain, dtype=object)
         if models.isna().any():
             raise JudgeError(

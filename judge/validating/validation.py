@@ -256,7 +256,7 @@ class RatersFigures:
         self.random_readers = random_readers
         self.differences: list[dict[str, Any]] = []
         rng = generator(resampling.seed, "validation", {"pairs": "within references"})
-        n_draws = resampling.draws.count(len(studies.clusters))
+        n_draws = resampling.draws.count(len(resamples.units))
         self.pairs = candidate_pairs(studies.references, studies.clusters, rng, n_draws)
 
     @property

@@ -42,7 +42,8 @@ def test_what_a_run_cannot_give_is_refused(
 def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(invoke: Invoke) -> None:
     Path("readings.csv").write_text(
         "study_id,reader,significant,count,reference,candidate\n"
-        "q1,ann,,0,Clear.,Clear.\nq2,ann,,0,,Clear.\nq3,ann,,0,Clear.,\n"
+        "q1,ann,,0,Lungs are clear.,Lungs are clear.\nq2,ann,,0,,Lungs are clear.\n"
+        "q3,ann,,0,Lungs are clear.,\n"
     )
     assert invoke("import", "tidy", "readings.csv", "--out", "readers").exit_code == 0
     reader = Path("readers/reader-ann")

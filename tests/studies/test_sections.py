@@ -89,15 +89,16 @@ def test_split_undoes_joining(findings, impression):
     assert (split.section("findings"), split.section("impression")) == (findings, impression)
 
 
-REPORT = "Findings: F. Impression: I."
+FINDINGS = "Lungs are clear."
+REPORT = f"Findings: {FINDINGS} Impression: Normal."
 
 
 @pytest.mark.parametrize(
     ("section", "reference", "candidate"),
     [
-        (None, "F.", "f."),
-        ("findings", "F.", "f."),
-        ("impression", "I.", "i."),
+        (None, FINDINGS, FINDINGS.lower()),
+        ("findings", FINDINGS, FINDINGS.lower()),
+        ("impression", "Normal.", "normal."),
         ("report", REPORT, REPORT.lower()),
     ],
 )
@@ -174,7 +175,7 @@ def test_few_reports_with_headings_among_many_without_are_noted(put):
     refs = put("r.json", {f"s{at}": {"findings": "F."} for at in range(5)})
     texts = dict.fromkeys([f"s{at}" for at in range(5)], "Clear.") | {"s3": REPORT}
     studies = read_pair(put("p.json", texts), refs)
-    assert studies.candidates[3] == "F."
+    assert studies.candidates[3] == FINDINGS
     assert (
         '1 of 5 candidates has headings such as "Findings:" (s3), and the others none'
         in studies.notes
