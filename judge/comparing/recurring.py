@@ -23,6 +23,7 @@ from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling, compare_pairs
 from judge.stats.summary import OUTCOMES
+from judge.text import counted
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3
@@ -64,18 +65,24 @@ class Group(NamedTuple):
 def recurring_in(
     choices: Sequence[RunChoice],
     min_studies: int | None = None,
+    *,
+    without_warnings: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two; raises as `read_scores` does."""
+    """Return the errors that recur in one run, or in two; raises as `read_scores` does.
+
+    `without_warnings` leaves out the errors that an answer was read with a warning about.
+    """
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:
-        return _between(read_scores(choices, **options), min_studies or FEWEST_TESTED)
+        least = min_studies or FEWEST_TESTED
+        return _between(read_scores(choices, **options), least, without_warnings=without_warnings)
     run, least = Run(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
-    groups = _grouped(run, rubric)
+    groups = _grouped(run, rubric, without_warnings=without_warnings)
     in_order = sorted(groups, key=lambda group: _place(group, rubric))
     n = summary["n_scored"]
     errors = [{**_named(group, rubric), **_numbers(groups[group], n)} for group in in_order]
@@ -84,13 +91,28 @@ def recurring_in(
         **{name: summary.get(name) for name in _MADE_BY},
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
-        "notes": summary["notes"],
+        "without_warnings": without_warnings,
+        "notes": [*summary["notes"], *_warned_notes([run], without_warnings=without_warnings)],
         "errors": [error for error in errors if error["k"] >= least],
     }
     return Recurring(rubric, data, summary)
 
 
-def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
+def _warned_notes(runs: Sequence[Run], *, without_warnings: bool) -> list[str]:
+    n = 0
+    for run in runs:
+        for record in run.records():
+            if record["outcome"] == OUTCOMES[Annotated]:
+                n += sum(bool(error.warnings) for error in errors_of(record, run.rubric))
+    if not n:
+        return []
+    errors = counted(n, "error", "errors")
+    if without_warnings:
+        return [f"left out: {errors} with a warning"]
+    return [f"{errors} with a warning among these; --without-warnings leaves them out"]
+
+
+def _between(compared: ComparedRuns, min_studies: int, *, without_warnings: bool) -> Recurring:
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
@@ -105,7 +127,9 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
     panel = compared.panel.take(is_scored.nonzero()[0])
     rubric, models = runs[0].rubric, [run.model for run in compared.runs]
     n, wanted = len(panel.study_ids), set(panel.study_ids)
-    first, second = (_grouped(run, rubric, wanted) for run in runs)
+    first, second = (
+        _grouped(run, rubric, wanted, without_warnings=without_warnings) for run in runs
+    )
     groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
     studies = {
         group: tuple(
@@ -134,8 +158,11 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
         return error["test"] is None, -abs(k - n), -error["n_either"]
 
     version = str(lexicon.load().version)
+    signature = f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}"
+    if without_warnings:
+        signature += "+without-warnings"
     data = {
-        "signature": f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
+        "signature": signature,
         "rubric": rubric.name,
         "runs": [run.described() for run in compared.runs],
         "patient_field": panel.patient_field if panel.is_clustered else None,
@@ -144,7 +171,8 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
         "min_studies": min_studies,
         "findings_by": version,
         "n_tested": len(tested),
-        "notes": compared.notes,
+        "without_warnings": without_warnings,
+        "notes": [*compared.notes, *_warned_notes(runs, without_warnings=without_warnings)],
         "errors": sorted(errors, key=order),
     }
     return Recurring(rubric, data)
@@ -169,7 +197,7 @@ def _tests(panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]]) -> list[di
 
 
 def _grouped(
-    run: Run, rubric: Rubric, wanted: Collection[str] | None = None
+    run: Run, rubric: Rubric, wanted: Collection[str] | None = None, *, without_warnings: bool
 ) -> dict[Group, list[_Error]]:
     """Return a run's errors by group, each with its study, how grave it is, and if it is grave."""
     if not rubric.graded:
@@ -180,7 +208,7 @@ def _grouped(
         is_wanted = wanted is None or record["study_id"] in wanted
         if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
             n += 1
-            for group, grade in _groups(record, rubric):
+            for group, grade in _groups(record, rubric, without_warnings=without_warnings):
                 error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
                 errors.setdefault(group, []).append(error)
     if wanted is not None and n != len(wanted):
@@ -209,9 +237,13 @@ def _numbers(
     }
 
 
-def _groups(record: Mapping[str, Any], rubric: Rubric) -> Iterator[tuple[Group, Label]]:
+def _groups(
+    record: Mapping[str, Any], rubric: Rubric, *, without_warnings: bool
+) -> Iterator[tuple[Group, Label]]:
     """Yield the groups of a record's errors, each with the grade of the error."""
     for item in errors_of(record, rubric):
+        if without_warnings and item.warnings:
+            continue
         tally = rubric.tally
         has_rows = tally is not None and tally.kind == item.kind
         categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
@@ -225,7 +257,8 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
     """Yield a record's errors: its items that are graded, and as something that is not good."""
     for plain in record["annotation"]["items"]:
         edit = Edit(**plain["edit"]) if plain["edit"] else None
-        item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit)
+        warnings = tuple(plain.get("warnings", ()))
+        item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit, warnings=warnings)
         if rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good":
             yield item
 
