@@ -522,7 +522,7 @@ class Reply(ReplyModel):
 
 
 _LISTS = tuple(zip(CATEGORIES, Errors.model_fields, strict=True))
-_SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
+_SEVERAL = re.compile(r"[;\n\r\u2022]|\s2[.)]\s")
 
 
 def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
