@@ -90,6 +90,11 @@ class _Errors(AlignOptions):
         "--min-studies N",
         "Studies in which an error must occur. Default: 2; with two runs 10, of either.",
     )
+    without_warnings: bool = option(
+        "--without-warnings",
+        "Leave out errors that an answer was read with a warning about, such as those that share "
+        "no word with either report.",
+    )
     patient_field: str | None = patient_option()
     seed: int = seed_option()
     form: str = format_option("table", "json", "csv", "md")
@@ -112,6 +117,7 @@ def errors(options: _Errors) -> None:
     recurring = recurring_in(
         [choice(run) for run in options.runs],
         min_studies=options.min_studies,
+        without_warnings=options.without_warnings,
         patient_field=options.patient_field,
         seed=options.seed,
         **between,

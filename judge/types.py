@@ -154,6 +154,12 @@ class Annotation:
     stated_counts: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """The warnings about the answer and about its items, once for each text of an item."""
+        warned = {(text, item.text): text for item in self.items for text in item.warnings}
+        return (*self.warnings, *warned.values())
+
     def of_kind(self, kind: str) -> tuple[Item, ...]:
         """Return the items of one kind, in their order."""
         return tuple(item for item in self.items if item.kind == kind)

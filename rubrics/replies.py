@@ -75,10 +75,16 @@ _COUNT_ALONE = re.compile(
     rf"(?:[0-9]+|{_NUMBERS}) (?:(?:clinically|significant|insignificant|other|false|missing|missed"
     r"|omitted|wrong|matched) )*(?:errors?|findings?)"
 )
-# A remark instead of an entry, or one side of an error.
+# What an entry that is none may begin with, before a stop, colon, comma or dash.
+_OPENS = frozenset(
+    ("none", "nil", "n a", "not applicable", "no error", "no errors", "nothing", "not an error")
+)
+_FIRST = re.compile(r"[.:;,]|\s[-\u2013\u2014]\s")
+# A remark instead of an entry, one side of an error, or a category with its count.
 _REMARK = re.compile(
     r"(?:notes?|remarks?|comments?|total|sum|summary|explanation|reason(?:ing)?)\s*[:=(]"
     r"|(?:(?:the )?(?:reference|candidate)|gt|ground truth|pred(?:iction|icted)?)\s*[:=]"
+    r"|[a-f1-6]\)[^:]*:\s*(?:[0-9]|none|zero)"
 )
 _WORDS = re.compile(r"[^\W_]+")
 
@@ -103,8 +109,12 @@ def is_blank(text: str) -> bool:
 
 
 def is_no_entry(text: str) -> bool:
-    """Return whether `text` is blank, a count alone, a remark or one side of an error."""
-    if is_blank(text) or _COUNT_ALONE.fullmatch(word_key(text)):
+    """Return whether `text` is blank, a count alone, a remark or one side of an error.
+
+    Nor is "None. The reports agree", "2 errors: heart, lungs" or "(b) Missing finding: 0" one.
+    """
+    first = word_key(_FIRST.split(text, maxsplit=1)[0])
+    if is_blank(text) or first in _OPENS or _COUNT_ALONE.fullmatch(first):
         return True
     plain = " ".join(text.casefold().split()).lstrip("-*\u2022\"'([ ")
     return _REMARK.match(plain) is not None

@@ -113,6 +113,7 @@ def compare(
 def recurring_errors(
     *runs: Run | str | Path,
     min_studies: int | None = None,
+    without_warnings: bool = False,
     common: bool = False,
     allow: Collection[str] = (),
     patient_field: str | None = None,
@@ -120,8 +121,14 @@ def recurring_errors(
     """Return the errors that recur in a run, or in two on the same studies, one row a group.
 
     The rows are those of `judge errors --format csv`, and so are what is refused and the
-    default of `min_studies`. `examples` are ids of studies, joined by commas.
+    default of `min_studies`. `without_warnings` leaves out errors that an answer was read with a
+    warning about. `examples` are ids of studies, joined by commas.
     """
     return recurring_in(
-        choices(runs), min_studies, common=common, allow=allow, patient_field=patient_field
+        choices(runs),
+        min_studies,
+        without_warnings=without_warnings,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
     ).frame()

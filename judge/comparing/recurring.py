@@ -23,6 +23,7 @@ from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pairs
 from judge.stats.summary import OUTCOMES, patients
+from judge.text import counted
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3
@@ -65,12 +66,14 @@ def recurring_in(
     choices: Sequence[RunChoice],
     min_studies: int | None = None,
     *,
+    without_warnings: bool = False,
     patient_field: str | None = None,
     seed: int = USUAL_DRAWS.seed,
     **options: Any,  # noqa: ANN401
 ) -> Recurring:
     """Return the errors that recur in one run, or in two; raises as `read_scores` does.
 
+    `without_warnings` leaves out the errors that an answer was read with a warning about.
     `patient_field` names the patient, by default the usual field. `seed` is that of the flips of
     two runs' tests by patient.
     """
@@ -78,12 +81,13 @@ def recurring_in(
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:
         compared = read_scores(choices, patient_field=patient_field, **options)
-        return _between(compared, min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed))
+        least, how = min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed)
+        return _between(compared, least, how, without_warnings=without_warnings)
     run, least = Run(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
-    groups = _grouped(run, rubric)
+    groups = _grouped(run, rubric, without_warnings=without_warnings)
     in_order = sorted(groups, key=lambda group: _place(group, rubric))
     scored, intervals_by = _scored_studies(run, patient_field)
     summary = {name: value for name, value in summary.items() if name != "intervals_by"}
@@ -96,7 +100,8 @@ def recurring_in(
         "intervals_by": intervals_by,
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
-        "notes": summary["notes"],
+        "without_warnings": without_warnings,
+        "notes": [*summary["notes"], *_warned_notes([run], without_warnings=without_warnings)],
         "errors": [error for error in errors if error["k"] >= least],
     }
     return Recurring(rubric, data, summary)
@@ -119,7 +124,23 @@ def _scored_studies(run: Run, patient_field: str | None) -> tuple[_Scored, str |
     return _Scored(rows, None if units is None else units[is_scored]), field
 
 
-def _between(compared: ComparedRuns, min_studies: int, how: Resampling) -> Recurring:
+def _warned_notes(runs: Sequence[Run], *, without_warnings: bool) -> list[str]:
+    n = 0
+    for run in runs:
+        for record in run.records():
+            if record["outcome"] == OUTCOMES[Annotated]:
+                n += sum(bool(error.warnings) for error in errors_of(record, run.rubric))
+    if not n:
+        return []
+    errors = counted(n, "error", "errors")
+    if without_warnings:
+        return [f"left out: {errors} with a warning"]
+    return [f"{errors} with a warning among these; --without-warnings leaves them out"]
+
+
+def _between(
+    compared: ComparedRuns, min_studies: int, how: Resampling, *, without_warnings: bool
+) -> Recurring:
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
@@ -136,7 +157,9 @@ def _between(compared: ComparedRuns, min_studies: int, how: Resampling) -> Recur
     n, wanted = len(panel.study_ids), set(panel.study_ids)
     ids_in_order = {study_id: row for row, study_id in enumerate(panel.study_ids)}
     scored = _Scored(ids_in_order, panel.clusters if panel.is_clustered else None)
-    first, second = (_grouped(run, rubric, wanted) for run in runs)
+    first, second = (
+        _grouped(run, rubric, wanted, without_warnings=without_warnings) for run in runs
+    )
     groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
     studies = {
         group: tuple(
@@ -165,8 +188,11 @@ def _between(compared: ComparedRuns, min_studies: int, how: Resampling) -> Recur
         return error["test"] is None, -abs(k - n), -error["n_either"]
 
     version = str(lexicon.load().version)
+    signature = f"{comparison_signature(compared, how, ())}|errors:{min_studies}+{version}"
+    if without_warnings:
+        signature += "+without-warnings"
     data = {
-        "signature": f"{comparison_signature(compared, how, ())}|errors:{min_studies}+{version}",
+        "signature": signature,
         "rubric": rubric.name,
         "runs": [run.described() for run in compared.runs],
         "patient_field": panel.patient_field if panel.is_clustered else None,
@@ -175,7 +201,8 @@ def _between(compared: ComparedRuns, min_studies: int, how: Resampling) -> Recur
         "min_studies": min_studies,
         "findings_by": version,
         "n_tested": len(tested),
-        "notes": compared.notes,
+        "without_warnings": without_warnings,
+        "notes": [*compared.notes, *_warned_notes(runs, without_warnings=without_warnings)],
         "errors": sorted(errors, key=order),
     }
     return Recurring(rubric, data)
@@ -202,7 +229,7 @@ def _tests(
 
 
 def _grouped(
-    run: Run, rubric: Rubric, wanted: Collection[str] | None = None
+    run: Run, rubric: Rubric, wanted: Collection[str] | None = None, *, without_warnings: bool
 ) -> dict[Group, list[_Error]]:
     """Return a run's errors by group, each with its study, how grave it is, and if it is grave."""
     if not rubric.graded:
@@ -213,7 +240,7 @@ def _grouped(
         is_wanted = wanted is None or record["study_id"] in wanted
         if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
             n += 1
-            for group, grade in _groups(record, rubric):
+            for group, grade in _groups(record, rubric, without_warnings=without_warnings):
                 error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
                 errors.setdefault(group, []).append(error)
     if wanted is not None and n != len(wanted):
@@ -244,9 +271,13 @@ def _numbers(
     }
 
 
-def _groups(record: Mapping[str, Any], rubric: Rubric) -> Iterator[tuple[Group, Label]]:
+def _groups(
+    record: Mapping[str, Any], rubric: Rubric, *, without_warnings: bool
+) -> Iterator[tuple[Group, Label]]:
     """Yield the groups of a record's errors, each with the grade of the error."""
     for item in errors_of(record, rubric):
+        if without_warnings and item.warnings:
+            continue
         tally = rubric.tally
         has_rows = tally is not None and tally.kind == item.kind
         categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
@@ -260,7 +291,8 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
     """Yield a record's errors: its items that are graded, and as something that is not good."""
     for plain in record["annotation"]["items"]:
         edit = Edit(**plain["edit"]) if plain["edit"] else None
-        item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit)
+        warnings = tuple(plain.get("warnings", ()))
+        item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit, warnings=warnings)
         if rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good":
             yield item
 

@@ -27,7 +27,7 @@ def reserved_names(rubric: Rubric) -> list[str]:
     return [
         *(measure.name for measure in rubric.measures),
         *(statistic.name for statistic in rubric.statistics),
-        *("warnings", "statistics"),
+        *("warnings", "n_warnings", "statistics"),
     ]
 
 
@@ -55,7 +55,7 @@ class TableBuilder:
         """Append one study; `measures` belong to an annotated outcome and to no other."""
         if (measures is not None) != isinstance(outcome, Annotated):
             raise ValueError(f"{study.study_id}: numbers go with an annotated outcome only")
-        warnings = outcome.annotation.warnings if isinstance(outcome, Annotated) else ()
+        warnings = outcome.annotation.all_warnings if isinstance(outcome, Annotated) else ()
         row = (
             *(study.study_id, study.study_class, study.class_inferred),
             *(study.fields.get(name) for name in self._fields),
@@ -97,14 +97,17 @@ def summarise(
     `by` has a grouping each: `site`, or `site,study_class` for the pairs of two fields.
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
     `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
-    has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
-    first; `intervals_by`, the field of the patient, where patients have several studies;
-    `resampling`, the seed and the number of resamples, where a statistic is a ratio of sums.
+    has it), `reasons`, `warnings` (studies by warning), `n_warnings` (how often it was given), and
+    `rates`, a list with one `_block` a group, its fields first; `intervals_by`, the field of the
+    patient, where patients have several studies; `resampling`, the seed and the number of
+    resamples, where a statistic is a ratio of sums.
     Raises `JudgeError` for a field that the table has not.
     """
     lost = table[table["outcome"] != "annotated"]
     cells = table["warnings"].dropna()
-    warnings = Counter(text for cell in cells for text in set(cell.split("; ")))
+    given = [cell.split("; ") for cell in cells]
+    warnings = Counter(text for texts in given for text in set(texts))
+    n_warnings = Counter(text for texts in given for text in texts)
     clusters = patients(table, patient_field)
     units = clusters[1] if clusters else None
     draws = draws.of(len(table) if units is None else n_different(units))
@@ -116,6 +119,7 @@ def summarise(
         "totals": _totals(table, rubric),
         "reasons": dict(Counter(lost["outcome"] + ": " + lost["reason"]).most_common()),
         "warnings": dict(warnings.most_common()),
+        "n_warnings": dict(n_warnings.most_common()),
         "by": list(by),
         "rates": [
             {

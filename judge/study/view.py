@@ -55,10 +55,20 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "items": items,
         "lists": _plain_lists(record, rubric),
         "explanation": annotation["explanation"] if annotation else "",
-        "warnings": annotation["warnings"] if annotation else [],
+        "warnings": _warnings(annotation) if annotation else [],
         "differs": _stated_otherwise(record, items, rubric),
         "edits": list(edit_rows(record["candidate"], items)) if is_edited else None,
     }
+
+
+def _warnings(annotation: Mapping[str, Any]) -> list[str]:
+    """Return the warnings about an answer, and those about its items with the item's text."""
+    said = [
+        f"{warning}: {item['text'] or item['edit']['corrected']}"
+        for item in annotation["items"]
+        for warning in item.get("warnings", ())
+    ]
+    return [*annotation["warnings"], *dict.fromkeys(said)]
 
 
 def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[dict[str, Any]]:

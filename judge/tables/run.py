@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
+from judge.running.evidence import NOT_ABOUT
 from judge.signature import Signature
 from judge.stats.intervals import Draws
 from judge.stats.summary import by_grouping, fields_of, row_name
@@ -56,7 +57,7 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
         *([("left out", left_out(summary["omitted"]))] if summary["omitted"] else []),
         *class_facts(summary["n_class_inferred"], summary["n_studies"]),
     ]
-    notes = [*summary["notes"], *_unread_notes(summary, rubric)]
+    notes = [*summary["notes"], *_unread_notes(summary, rubric), *_evidence_notes(summary)]
     facts += headline_figures(summary, rubric, "head")
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
@@ -130,6 +131,18 @@ def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     return [f"If the {n} were all best or worst: {', '.join(ends)}"] if ends else []
 
 
+def _evidence_notes(summary: Data) -> list[str]:
+    """Say how many entries share no word with either report."""
+    n_studies = summary["warnings"].get(NOT_ABOUT)
+    if not n_studies:
+        return []
+    entries = counted(summary["n_warnings"][NOT_ABOUT], "entry", "entries")
+    studies = counted(n_studies, "study", "studies")
+    share = f"{entries} in {studies} share no word with either report and may be no errors"
+    how = "judge audit RUN STUDY_ID lists them, judge errors RUN --without-warnings leaves them out"
+    return [f"{share}: {how}"]
+
+
 def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
     parts = [summary] if complete else by_grouping(summary)
     titles = [f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts]
@@ -141,13 +154,13 @@ def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
         shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
         shown.append(_tally_table(summary, rubric, rubric.tally))
-    for name, title, key in (
-        ("unread", "Not scored", "reasons"),
-        ("warnings", "Warnings about answers", "warnings"),
-    ):
-        if counts := summary[key]:
-            head = columns(f"{name}|{title.lower()}", "studies||count")
-            shown.append(Table(name, title, head, tuple(counts.items())))
+    if reasons := summary["reasons"]:
+        head = columns("unread|not scored", "studies||count")
+        shown.append(Table("unread", "Not scored", head, tuple(reasons.items())))
+    if warnings := summary["warnings"]:
+        head = columns("warnings|warnings about answers", "studies||count", "times||count")
+        rows = tuple((text, n, summary["n_warnings"][text]) for text, n in warnings.items())
+        shown.append(Table("warnings", "Warnings about answers", head, rows))
     if failures := summary.get("failures"):
         head = columns("reason|failed", "sentence|why", "studies||count")
         rows = tuple((each["reason"], each["sentence"], each["n"]) for each in failures)

@@ -87,7 +87,7 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
 
 RUBRIC = Rubric(
     name="counts",
-    version=2,
+    version=3,
     title="Counts",
     summary="Judge reports by twelve counts of errors, stated in one short reply.",
     prompt="counts",

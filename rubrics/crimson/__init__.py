@@ -27,7 +27,7 @@ from judge.rubrics.crimson.parse import (
 
 RUBRIC = Rubric(
     name="crimson",
-    version=2,
+    version=3,
     title="CRIMSON",
     summary="Judge reports by CRIMSON: findings weighed by urgency, with the patient's context.",
     prompt="crimson",

@@ -176,7 +176,7 @@ _share = partial(Measure, scale=_SCALE, higher_is_better=True)
 
 RUBRIC = Rubric(
     name="direct",
-    version=2,
+    version=3,
     title="Direct score",
     summary="Judge reports by one number from 0 to 100, with the reasons for it.",
     prompt="direct",

@@ -26,7 +26,7 @@ from judge.rubrics.facts.parse import (
 
 RUBRIC = Rubric(
     name="facts",
-    version=2,
+    version=3,
     title="Facts",
     summary="Judge reports by atomic facts: precision and recall of short phrases, with evidence.",
     prompt="facts-verdicts",

@@ -58,7 +58,7 @@ _STATISTICS = (
 
 RUBRIC = Rubric(
     name="fineradscore",
-    version=3,
+    version=4,
     title="FineRadScore",
     summary="Judge reports by FineRadScore: line-by-line corrections, each with a severity.",
     prompt="fineradscore",

@@ -52,7 +52,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 RUBRIC = Rubric(
     name="green",
-    version=3,
+    version=4,
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",

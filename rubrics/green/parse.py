@@ -523,6 +523,16 @@ class Reply(ReplyModel):
 
 _LISTS = tuple(zip(CATEGORIES, Errors.model_fields, strict=True))
 _SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
+_NUMBERED_ENTRY = re.compile(r"([1-9][0-9]*)[.)]\s+(.*)", re.DOTALL)
+
+
+def _unnumbered(entries: Sequence[str]) -> Sequence[str]:
+    """Return the entries of a list without numbers, where these run from 1."""
+    numbered = [_NUMBERED_ENTRY.fullmatch(entry) for entry in entries]
+    numbers = [match[1] for match in numbered if match]
+    if numbers != [str(number) for number in range(1, len(entries) + 1)]:
+        return entries
+    return [match[2] for match in numbered if match]
 
 
 def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
@@ -532,8 +542,9 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     items = []
     for level, lists in zip(LEVELS, levels, strict=True):
         for category, name in _LISTS:
-            items += [green_error(level, category, entry) for entry in getattr(lists, name)]
-    items += map(matched_item, reply.matched_findings)
+            entries = _unnumbered(getattr(lists, name))
+            items += [green_error(level, category, entry) for entry in entries]
+    items += map(matched_item, _unnumbered(reply.matched_findings))
     for item in items:
         if is_no_entry(item.text) or _SEVERAL.search(item.text):
             raise UnparsedError("doubtful item", f"{item.text!r} is no one entry of a list")

@@ -39,7 +39,7 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
 
 def test_another_section_or_rubric_version_is_never_mixed(invoke: Invoke, two: Two) -> None:
     line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
-    edit_manifest(two[1], signature=line.replace("green:3", "green:0"))
+    edit_manifest(two[1], signature=line.replace("green:4", "green:0"))
     assert "judge rescore" in refused(invoke, *two)
     edit_manifest(two[1], section="report", signature=line)
     every = [word for one in ("judge", "prompt", "references") for word in ("--allow", one)]

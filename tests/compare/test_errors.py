@@ -33,6 +33,45 @@ def data(invoke: Invoke, *args: object) -> dict[str, Any]:
     return found
 
 
+# Entries with a warning
+
+
+def test_errors_that_may_be_none_are_counted_shown_and_can_be_left_out(
+    tmp_path: Path, invoke: Invoke
+) -> None:
+    denied = "No findings are missing"
+    answers = {
+        "s0": missing(denied, "left effusion"),
+        "s1": missing(denied),
+        "s2": missing("left effusion"),
+    }
+    run = answered(tmp_path / "alder", answers)
+    summary = json.loads(invoke("rates", run, "--format", "json").stdout)
+    assert summary["warnings"] == {"not about these reports": 2}
+    assert summary["n_warnings"] == {"not about these reports": 2}
+    assert summary["n_scored"] == 3
+    shown = invoke("rates", run).stdout
+    assert "2 entries in 2 studies share no word with either report" in " ".join(shown.split())
+    table = invoke("rates", run, "--table", "warnings", "--format", "csv").stdout
+    assert "not about these reports,2,2" in table
+    audit = invoke("audit", run, "s0").stdout
+    assert f"not about these reports: {denied}" in " ".join(audit.split())
+    found = data(invoke, run, "--min-studies", 1)
+    assert sum(error["n_errors"] for error in found["errors"]) == 4
+    assert any("2 errors with a warning" in note for note in found["notes"])
+    sure = data(invoke, run, "--min-studies", 1, "--without-warnings")
+    assert sum(error["n_errors"] for error in sure["errors"]) == 2
+    assert any("left out: 2 errors" in note for note in sure["notes"])
+    other = answered(tmp_path / "birch", answers)
+    both, left = (
+        data(invoke, run, other, "--min-studies", 1, *flags)
+        for flags in ([], ["--without-warnings"])
+    )
+    assert both["signature"] != left["signature"]
+    assert len(both["errors"]) > len(left["errors"])
+    assert len(recurring_errors(run, min_studies=1, without_warnings=True)) == 1
+
+
 # One run
 
 ANSWERS = {

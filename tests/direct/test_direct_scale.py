@@ -49,7 +49,7 @@ aspects = st.dictionaries(st.sampled_from([*ASPECTS]), numbers)
 @st.composite
 def annotations(draw: st.DrawFn) -> Annotation:
     values = {"low": 1.0, "high": 5.0, "score": draw(numbers), **draw(aspects)}
-    text = st.text(st.characters(exclude_categories=("Cs", "Cc"))).map(str.strip)
+    text = st.text(st.characters(exclude_categories=("Cs", "Cc", "Nd"))).map(str.strip)
     return Annotation(explanation=draw(text), values=values)
 
 

@@ -146,3 +146,30 @@ def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
 def test_what_is_not_several_answers_is_not_read(text: str) -> None:
     with pytest.raises(UnparsedError):
         split_answers(text)
+
+
+@pytest.mark.parametrize(
+    ("report", "quote"),
+    [
+        ("Lungs are clear.No effusion.", "No effusion."),
+        ("Lungs are clear.NO EFFUSION.", "no effusion"),
+        ("Lungs are clear.NO EFFUSION.", "Lungs are clear. No effusion."),
+        ("Lungs are clear.NO EFFUSION.", "Lungs are clear."),
+        ("Heart  size\nis normal.", "Heart sizeis normal."),
+        ("Tip 3cm above the carina.", "Tip 3 cm above the carina"),
+    ],
+)
+def test_a_quotation_is_compared_without_white_space(report: str, quote: str) -> None:
+    assert Quotable(report).find(quote) is not None
+
+
+@pytest.mark.parametrize(
+    ("report", "quote"),
+    [
+        ("Negative for: mass.Heart normal.", "mass"),
+        ("No effusion.", "effusion"),
+        ("A nodule of 1 2 mm.", "nodule of 12 mm"),
+    ],
+)
+def test_a_part_of_a_clause_is_still_no_quotation(report: str, quote: str) -> None:
+    assert Quotable(report).find(quote) is None

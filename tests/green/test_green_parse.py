@@ -144,7 +144,7 @@ def test_an_edited_answer_is_honest_or_unparsed(
         (answer(significant="(b): 1. effusion (not an error)"), "contradiction"),
         (answer(significant="(b): 1. scar (clinically insignificant)"), "contradiction"),
         (answer(significant="(b): 1. scar, not significant"), "contradiction"),
-        (answer(insignificant="(b): 1. Significant error: scar"), "contradiction"),
+        (answer(insignificant="(b): 1. Significant: scar"), "contradiction"),
         (answer(significant="(b): 2. scar; Scar."), "contradiction"),
         (answer(significant="(b): 1. scar\n(d): 1. SCAR"), "contradiction"),
         (answer(significant="(b): 1. scar", insignificant="(b): 1. scar"), "contradiction"),

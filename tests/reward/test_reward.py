@@ -158,7 +158,7 @@ def test_money_ends_for_all_calls_together(made: Make, server: FaultServer) -> N
 
 def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     line = made(measure="n_significant", sampling={"seed": 7}).signature
-    assert line.startswith("green:3|judge:model-x|prompt:green-structured@")
+    assert line.startswith("green:4|judge:model-x|prompt:green-structured@")
     assert "seed=7" in line
     assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
     shown = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
