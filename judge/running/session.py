@@ -298,7 +298,7 @@ def run(
             studies, about = whole, several.write(writer, session.rubric)
         recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
         n_empty = sum(not candidate.strip() for candidate in studies.candidates)
-        made_by = {
+        made_by: dict[str, Any] = {
             "signature": line,
             "rubric": rubric.name,
             "model": studies.model,
