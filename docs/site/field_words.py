@@ -29,7 +29,7 @@ _MADE_BY = {
     "class_source": "the field that the study class is from, or what inferred it",
     "omitted": "how many studies were left out of the join, by reason (`--allow-missing`)",
     "notes": "what a reader of the numbers must know",
-    "recognised": "of the built-in judge: how many (`k`) of how many statements (`n`) it recognised",
+    "recognised": "of the built-in judge: it recognised `k` of `n` statements",
     "reply_modes": "how many replies were asked for in which form (JSON schema, tool call, JSON)",
     "reading": "for the run of a reader: how the reader used the rubric",
 }

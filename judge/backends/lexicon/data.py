@@ -271,6 +271,14 @@ class Lexicon(Entry):
         return words
 
     @cached_property
+    def comparing(self) -> frozenset[str]:
+        """The words with which a comparison of the sides can begin."""
+        if not self.greater:
+            return frozenset()
+        more = self.greater.get("more", frozenset()) | self.greater.get("most", frozenset())
+        return more.union(_SIDE_WORDS)
+
+    @cached_property
     def domains(self) -> dict[str, str]:
         """The kind of place of each tag: lung, bone or line."""
         return {
@@ -443,9 +451,13 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
     marks: list[Mark] = []
     inner: list[Mark] = []
     stops = [""] * len(words)
+    comparing = lexicon.comparing
     first = 0
     while first < len(words):
-        end, roles = _greater_side(words, first, lexicon)
+        end = first
+        roles: tuple[Role, ...] = ()
+        if words[first] in comparing:
+            end, roles = _greater_side(words, first, lexicon)
         if not roles:
             end, roles = _longest(words, first, len(words), lexicon)
         if roles:
@@ -485,16 +497,11 @@ def _greater_side(words: list[str], first: int, lexicon: Lexicon) -> tuple[int, 
 
     There are no roles where none begins. What is greater on one side is on both.
     """
-    word, greater = words[first], lexicon.greater
-    if not greater:
-        return first, ()
-    more = greater.get("more", frozenset()) | greater.get("most", frozenset())
-    if word in _SIDE_WORDS:
+    end, side = first, ""
+    if words[first] in _SIDE_WORDS:
         end, side = _compared_sides(words, first, lexicon)
-    elif word in more and _EARLIER.isdisjoint(words):
+    elif _EARLIER.isdisjoint(words):
         end, side = _more_on_side(words, first)
-    else:
-        return first, ()
     if not side:
         return first, ()
     both = Role(Kind.SIDE, "both", frozenset(_OTHER_SIDE))

@@ -244,10 +244,10 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
         role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
         if not role or mark.first in taken:
             continue
-        finding = _described_finding(line, index)
-        if finding:
+        whole = _described_finding(line, index)
+        if whole:
             if line.lexicon.findings[role.name].area != "pleura":  # a pleural mass is no effusion
-                descriptors[finding.first].append(role.name)
+                descriptors[whole.first].append(role.name)
             continue
         names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
         heads_found.append(Head(mark.first, mark.last, mark.first, *names))
@@ -403,8 +403,8 @@ def _apply_forward(line: Line, heads: Sequence[Head], used: set[int]) -> None:
             head.doubted = denial is None and "doubt" in state
             head.unexcluded = head.doubted and _excludes(line, state["doubt"])
             # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
-            is_of_part = _part_before(line, head) is not None
-            if denial and not is_of_part and (not head.normal or 0 <= token - denial.last <= 1):
+            is_meant = denial and (not head.normal or 0 <= token - denial.last <= 1)
+            if is_meant and _part_before(line, head) is None:
                 head.denied = denial
         token = mark.last if mark else token + 1
 
