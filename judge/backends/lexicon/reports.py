@@ -69,6 +69,9 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
 
 
 def _merge(shadow: Mention, reading: Mention) -> Mention:
+    acuity = shadow.acuity
+    if reading.finding == shadow.finding:
+        acuity |= reading.acuity  # the age of a reading is not that of its shadow
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
@@ -80,7 +83,7 @@ def _merge(shadow: Mention, reading: Mention) -> Mention:
         greater=shadow.greater | reading.greater,
         sizes=shadow.sizes | reading.sizes,
         shares=shadow.shares | reading.shares,
-        acuity=shadow.acuity | reading.acuity,
+        acuity=acuity,
         levels=shadow.levels | reading.levels,
         changes=shadow.changes | reading.changes,
     )
