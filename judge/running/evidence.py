@@ -145,7 +145,7 @@ def _findings(text: str) -> frozenset[str]:
     from judge.sentences import lines
 
     rules = lexicon.load()
-    named = set()
+    named: set[str] = set()
     for sentence in lines(text):
         for tokens in tokenise(sentence, rules):
             named.update(head.finding for head in find_heads(tokens)[0] if head.finding)
