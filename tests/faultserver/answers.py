@@ -111,8 +111,10 @@ def findings_for(key: str, seed: int = 0) -> Annotation:
     sides: tuple[tuple[str, Side], ...]
     sides = ((REFERENCE.name, "reference"), (CANDIDATE.name, "candidate"))
     both, missing, false = drawn[:2], drawn[2:3], drawn[3:]
+    # An error about a pair needs two findings that are not in the same words.
+    words = {"reference": "{} of {}", "candidate": "{} in {}"}
     items = [
-        Item(kind, f"{finding} of {key}", {"significance": (rng.choice(LEVELS),)}, side)
+        Item(kind, words[side].format(finding, key), {"significance": (rng.choice(LEVELS),)}, side)
         for (kind, side), own in zip(sides, ((*both, *missing), (*both, *false)), strict=True)
         for finding in own
     ]
