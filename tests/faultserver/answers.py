@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 
 from judge.rubrics.categories import KEYS, error_item
 from judge.rubrics.crimson.parse import (
@@ -120,16 +119,11 @@ def findings_for(key: str, seed: int = 0) -> Annotation:
     ]
     first = len(both) + len(missing)
     pairs = [(at, first + at) for at in range(len(both))]
-    grades = []
-    for ours, theirs in pairs:
-        grade = rng.choice(("negligible", items[ours].label("significance"), None))
-        grades.append(grade)
-        if grade:  # a finding that differs is in other words
-            items[theirs] = replace(items[theirs], text=f"larger {items[theirs].text}")
     items += [match_item(items, *pair) for pair in pairs]
     items += [unmatched_item(items, first + len(both) + at, FALSE) for at in range(len(false))]
     items += [unmatched_item(items, len(both) + at, MISSING) for at in range(len(missing))]
-    for pair, grade in zip(pairs, grades, strict=True):
+    for pair in pairs:
+        grade = rng.choice(("negligible", items[pair[0]].label("significance"), None))
         if grade:
             labels = {"error_type": ("severity",), "significance": (grade,)}
             items.append(Item("error", f"Of {key}: larger than it is.", labels, links=pair))
