@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from judge import rubrics
+from judge.manifest import FORMAT
 from judge.rubrics import Rubric
 from judge.running.folder import writing
-from judge.running.records import FORMAT
 from judge.stats.summary import TableBuilder, summarise
 
 SITES = 67

@@ -25,6 +25,8 @@ from pydantic import (
     PositiveInt,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
+    field_validator,
 )
 from typing_extensions import TypedDict
 
@@ -170,6 +172,20 @@ class RescoredEntry(_Part):
     n_changed: Count
 
 
+class RecognisedEntry(_Part):
+    """How many of the `n` statements of some reports the built-in judge recognised."""
+
+    k: Count
+    n: Count
+
+
+class RecognisedEntries(_Part):
+    """How much the built-in judge recognised of either side's reports."""
+
+    references: RecognisedEntry
+    candidates: RecognisedEntry
+
+
 class _MadeBy(_Part):
     """What manifest and summary both say: who judged what."""
 
@@ -184,6 +200,7 @@ class _MadeBy(_Part):
     notes: list[str] = []
     reading: ReadingEntry | None = None
     reply_modes: dict[str, Count] = {}
+    recognised: RecognisedEntries | None = None
 
 
 class SourceManifest(_Part):
@@ -256,6 +273,14 @@ class TotalEntry(_Part):
     per_study: FiniteFloat | None
 
 
+class FailureEntry(_Part):
+    """A sentence about failed studies, and of how many it was said."""
+
+    reason: str
+    sentence: str
+    n: Count
+
+
 class RunSummary(_MadeBy, _Block):
     """What was printed of a run: `summary.json`. A row of `rates` has its group's fields too."""
 
@@ -263,9 +288,18 @@ class RunSummary(_MadeBy, _Block):
     totals: dict[str, TotalEntry]
     reasons: dict[str, Count]
     warnings: dict[str, Count]
+    n_warnings: dict[str, Count]
     by: list[str]
     rates: list[_Block]
     intervals_by: str | None = None
+    failures: list[FailureEntry] = []
+
+    @field_validator("n_warnings")
+    @classmethod
+    def _of_the_same_warnings(cls, n: dict[str, int], info: ValidationInfo) -> dict[str, int]:
+        if n.keys() != info.data.get("warnings", n).keys():
+            raise ValueError("the warnings are not those of `warnings`")
+        return n
 
 
 # A study's record
@@ -288,6 +322,7 @@ class ItemRecord(TypedDict):
     side: Literal["reference", "candidate"] | None
     links: list[int]
     edit: EditRecord | None
+    warnings: list[str]
 
 
 class AnnotationRecord(TypedDict):

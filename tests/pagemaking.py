@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from judge import rubrics
+from judge.manifest import FORMAT
 from judge.rubrics import Rubric
 from judge.running.folder import Run, writing
-from judge.running.records import FORMAT, StudyResult, read
+from judge.running.records import StudyResult, read
 from judge.stats.summary import summarise
 from judge.types import (
     Annotated,

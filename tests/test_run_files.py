@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pandas as pd
 import pytest
@@ -19,10 +21,17 @@ from answered_runs import answered, green, records_of, rewrite
 from support import EXAMPLES, Invoke
 
 from judge.jsonio import to_line
+from judge.manifest import (
+    AnnotationRecord,
+    CompletionRecord,
+    EditRecord,
+    ItemRecord,
+    UsageRecord,
+)
 from judge.readers.annotation_store import append_entry
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, WRITING, Run
 from judge.service.catalogue import Event
-from judge.types import JudgeError
+from judge.types import Annotation, Completion, Edit, Item, JudgeError, Usage
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 HOLD = (
@@ -171,6 +180,7 @@ ODD_MANIFESTS: dict[str, object] = {
     "started": "yesterday",
     "versions": [1],
     "omitted": {"a": -1},
+    "recognised": {"references": {"k": 1, "n": 2}},
 }
 ODD_SUMMARIES: dict[str, object] = {
     "n_studies": "15",
@@ -183,6 +193,9 @@ ODD_SUMMARIES: dict[str, object] = {
     "reasons": {"a": "b"},
     "notes": "text",
     "n_class_inferred": None,
+    "n_warnings": {"a warning": 1},
+    "failures": [{"reason": "timeout"}],
+    "recognised": {"references": 1},
 }
 
 
@@ -217,7 +230,9 @@ def check_each_command(invoke: Invoke, run: Path, name: str, field: str) -> None
     assert listed.exit_code == 0, listed.exception
 
 
-@pytest.mark.parametrize("field", ["scale", "section", "signature", "judge", "reading"])
+@pytest.mark.parametrize(
+    "field", ["scale", "section", "signature", "judge", "reading", "recognised"]
+)
 def test_an_odd_manifest_is_one_message_in_each_command(
     invoke: Invoke, example_run: Path, field: str
 ) -> None:
@@ -226,7 +241,7 @@ def test_an_odd_manifest_is_one_message_in_each_command(
     check_each_command(invoke, example_run, MANIFEST, field)
 
 
-@pytest.mark.parametrize("field", ["statistics", "totals", "rates"])
+@pytest.mark.parametrize("field", ["statistics", "totals", "rates", "n_warnings"])
 def test_an_odd_summary_is_one_message_in_each_command(
     invoke: Invoke, example_run: Path, field: str
 ) -> None:
@@ -248,6 +263,21 @@ def test_an_odd_value_names_its_file_and_field(
     with pytest.raises(JudgeError, match=name) as refused:
         Run(example_run).summary()
     assert field in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (Edit, EditRecord),
+        (Item, ItemRecord),
+        (Annotation, AnnotationRecord),
+        (Usage, UsageRecord),
+        (Completion, CompletionRecord),
+    ],
+)
+def test_every_field_of_a_record_is_read_back(written: type, read: type) -> None:
+    """A field that the type of the record lacks would be lost in silence."""
+    assert {field.name for field in fields(written)} == set(get_type_hints(read))
 
 
 ODD_RECORDS: dict[str, dict[str, object]] = {

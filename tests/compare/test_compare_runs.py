@@ -189,7 +189,7 @@ def test_the_signature_names_what_changes_a_number(
         return str(data(invoke, *args)["signature"])
 
     line = signature(*two)
-    assert "|judge:green=lexicon-3+" in line
+    assert "|judge:green=lexicon-4+" in line
     assert signature(*two, "--seed", 5) == line.replace("20260101", "5")
     untested = signature(*two, "--no-tests")
     assert "seed" not in untested

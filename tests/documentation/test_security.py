@@ -36,7 +36,7 @@ def served(name: str) -> int:
 
 
 def longest_wait() -> str:
-    from judge.backends.openai_client import LONGEST_WAIT
+    from judge.backends.waits import LONGEST_WAIT
 
     return f"{LONGEST_WAIT / 60:g} minutes"
 
