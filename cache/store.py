@@ -323,7 +323,7 @@ def _is_older(folder: Path) -> bool:
             rows = data.execute("SELECT key, value FROM Settings").fetchall()
         except sqlite3.OperationalError:  # no cache at all: opening it says so
             return False
-    return dict(rows).get("sqlite_secure_delete") != 1
+    return {_text(name): value for name, value in rows}.get("sqlite_secure_delete") != 1
 
 
 def tag_of(kind: str, completion: Completion, *, is_batched: bool = False) -> str | None:

@@ -157,7 +157,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
             done = run(asked, given, out=tmp_path / "run")
         before = Run(tmp_path / "run")
         assert rescore(before, tmp_path / "again")[1] == 0
-        kept = list(entries(before))
+        kept = list(entries(before.path))
         assert all(isinstance(one, Entry) for one in kept)
         with CompletionCache(tmp_path / "other") as other:
             for one in kept:
