@@ -12,6 +12,7 @@ from judge.manifest import FORMAT
 from judge.rubrics import Rubric
 from judge.running.folder import Run, writing
 from judge.running.records import StudyResult, read
+from judge.signature import studies_digest
 from judge.stats.summary import summarise
 from judge.types import (
     Annotated,
@@ -67,8 +68,10 @@ def write_run(
 ) -> Run:
     """Write a run with these studies and open it."""
     fields = list(dict.fromkeys(name for study, *_ in ends for name in study.fields))
+    digest = studies_digest([study for study, *_ in ends])
     made_by: dict[str, Any] = {
-        "signature": f"{rubric.name}:{rubric.version}|judge:test|" + HOSTILE,
+        "signature": f"{rubric.name}:{rubric.version}|judge:test|prompt:none|section:findings"
+        f"|class:study_class|studies:{digest}|version:{HOSTILE}",
         "rubric": rubric.name,
         "judge": {"name": "test", "version": "test-1", "note": "a note"},
         "prompt": None,

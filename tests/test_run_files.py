@@ -21,13 +21,7 @@ from answered_runs import answered, green, records_of, rewrite
 from support import EXAMPLES, Invoke
 
 from judge.jsonio import to_line
-from judge.manifest import (
-    AnnotationRecord,
-    CompletionRecord,
-    EditRecord,
-    ItemRecord,
-    UsageRecord,
-)
+from judge.manifest import AnnotationRecord, CompletionRecord, EditRecord, ItemRecord, UsageRecord
 from judge.readers.annotation_store import append_entry
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, WRITING, Run
 from judge.service.catalogue import Event

@@ -81,11 +81,10 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     notes = list(parts[0]["notes_of_input"])
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
-    recognised = [run.manifest.get("recognised") for run in runs]
-    if all(recognised):
+    made_by.pop("recognised", None)
+    recognised = [part for run in runs if (part := run.manifest.get("recognised"))]
+    if len(recognised) == len(runs):
         made_by["recognised"] = _sum_recognised(recognised)
-    else:
-        made_by.pop("recognised", None)
     spent = [run.manifest["spent"] for run in runs]
     names = [name for name in spent[0] if name != "retries"]
     # A part of an earlier version does not have every count.
