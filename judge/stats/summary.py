@@ -74,7 +74,6 @@ class TableBuilder:
         dtypes = {m.name: "Int64" if m.is_whole else "Float64" for m in self._measures}
         dtypes |= dict.fromkeys(FIXED_TEXTS, "str")
         dtypes["class_inferred"] = "bool"  # also of a shard without a study
-        dtypes["class_inferred"] = "bool"  # also where a shard has no study
         # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
         dtypes |= {name: "Int64" for name in self._fields if _has_gaps(cells.get(name, ()))}
         return pd.DataFrame(
