@@ -16,6 +16,7 @@ from judge.cache.store import Entry, read_entries
 from judge.rubrics import Rubric
 from judge.running.combining import rescore
 from judge.running.cost import forecast
+from judge.running.evidence import with_evidence
 from judge.running.folder import Run
 from judge.running.session import JudgeSession, RequestPolicy, RunResult, run
 from judge.types import Annotated
@@ -31,7 +32,8 @@ def test_both_replies_agree(server: FaultServer, runner: Runner, rubric: Rubric)
     text, _ = runner(20, asking={"reply": "text"})
     assert server.stats().by_mode == {"json_schema": 20, "text": 20}
     for name, end in structured.items():
-        assert end.outcome == text[name].outcome == Annotated(server.annotation(name))
+        expected = with_evidence(server.annotation(name), rubric, end.study)
+        assert end.outcome == text[name].outcome == Annotated(expected)
         assert end.measures == rubric.measured(server.annotation(name), end.study)
 
 
