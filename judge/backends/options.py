@@ -22,13 +22,13 @@ REASONING_MAX_TOKENS = 25_000
 
 # Models that reason without being told to, as their providers name them.
 _REASONS = re.compile(
-    r"(?:^|[/:])(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r(?:1|easoner)|qwq|magistral)"
+    r"(?:^|[/:])(?:o[1-9](?:-|$)|gpt-[5-9]|gpt-oss|deepseek-r(?:1|easoner)|qwq|magistral)"
     r"|[-_](?:thinking|reasoner|reasoning)(?:[-_:]|$)",
     re.IGNORECASE,
 )
 # OpenAI's own that reason: another name of the token limit, and no temperature
 # (developers.openai.com/docs/guides/reasoning).
-_OPENAI_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5)", re.IGNORECASE)
+_OPENAI_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9])", re.IGNORECASE)
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 # What other options set, and what would spoil the one whole answer that is read.
