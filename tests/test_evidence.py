@@ -7,6 +7,8 @@ import json
 import pytest
 
 from judge import rubrics
+from judge.backends import lexicon
+from judge.backends.lexicon import compare
 from judge.running.evidence import NOT_ABOUT, is_about, with_evidence
 from judge.running.records import read
 from judge.types import Annotated, Completion, Study
@@ -78,6 +80,20 @@ def test_each_such_entry_of_an_answer_has_the_warning() -> None:
     assert measures is not None
     assert measures["n_significant"] == 2  # it is counted, and said
     assert outcome.annotation.all_warnings == (NOT_ABOUT, NOT_ABOUT)
+
+
+@pytest.mark.parametrize("name", ["green", "crimson"])
+def test_an_annotation_with_such_warnings_can_be_written_as_a_reply(name: str) -> None:
+    rubric = rubrics.load(name)
+    of_others = Study("s", "Fracture of the humerus.", "Lungs are clear.")
+    annotation = rubric.parse(
+        rubric.render(rubric.baseline(compare(REFERENCE, CANDIDATE, lexicon.load()), of_others)),
+        of_others,
+        complete=True,
+    )
+    warned = with_evidence(annotation, rubric, of_others)
+    assert any(item.warnings for item in warned.items)
+    assert rubric.render(warned) == rubric.render(annotation)
 
 
 def test_of_a_correction_the_line_is_tested_and_not_the_comment() -> None:
