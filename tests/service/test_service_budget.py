@@ -77,7 +77,7 @@ def test_concurrent_runs_and_a_restart_never_pass_it(tmp_path: Path, model: Faul
 def test_what_was_under_way_when_a_process_was_killed_counts_at_its_most(
     tmp_path: Path, model: FaultServer
 ) -> None:
-    model.set_faults(latency=30)
+    model.set_faults(latency=10)
     with asking(tmp_path, model, 50) as service:
         service.start_run(16, judge=MODEL)
         assert until(lambda: left(service) < 50 - 16 * 0.02)
