@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import official
+from judge import official, prompts
 from judge.files import cannot_write, check_writable, write_html
 from judge.pages.bundle import PACKET, as_json, page_file, site_index
 from judge.rubrics.contract import Measure, Rubric, Statistic
@@ -80,8 +80,10 @@ class AskedQuestions:
         for name in self._parts.get("prompt", "none").split(","):
             shown, _, digest = name.rpartition("+")
             for source in (shown.rpartition("@")[0], given):
-                # The run may come from elsewhere: a pipe that it names is not waited for.
-                if os.path.lexists(source) and not os.path.isfile(source):  # noqa: PTH113
+                # The run may come from elsewhere: a pipe that it names is not waited for. A folder
+                # that has a built-in prompt's name does not hide the prompt.
+                is_built_in = source in (*prompts.names(), *official.recipes())
+                if not is_built_in and os.path.lexists(source) and not os.path.isfile(source):  # noqa: PTH113
                     continue
                 with suppress(JudgeError):
                     prompt = official.load(source, os.environ)

@@ -188,14 +188,14 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
     is_whole = complete or is_whole
     stated[MATCHED], texts = _matched(bodies[MATCHED], reading, is_whole=is_whole)
     items += map(matched_item, texts)
-    items = _with_contradictions(items)
+    items = with_contradictions(items)
     if not faithful:
         refuse_contradictions(items)
     warnings = (*warnings_on(stated, items, not_listed), *reading.warnings)
     return Annotation(tuple(items), explanation, stated_counts=stated, warnings=warnings)
 
 
-def _with_contradictions(items: Sequence[Item]) -> list[Item]:
+def with_contradictions(items: Sequence[Item]) -> list[Item]:
     """Return the items, those with a warning that contradict an item before them, or a heading.
 
     The same words, whatever their case and stops, are twice in a list, in two lists of errors, or
@@ -548,7 +548,7 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     for item in items:
         if is_no_entry(item.text) or _SEVERAL.search(item.text):
             raise UnparsedError("doubtful item", f"{item.text!r} is no one entry of a list")
-    refuse_contradictions(_with_contradictions(items))
+    refuse_contradictions(with_contradictions(items))
     return Annotation(tuple(items), reply.explanation, stated_counts=_counts(items))
 
 

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from judge.rubrics.derived import for_prompt
 from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.parse import NOT_LISTED, green_error, matched_item, warnings_on
+from judge.rubrics.green.parse import (
+    NOT_LISTED,
+    green_error,
+    matched_item,
+    warnings_on,
+    with_contradictions,
+)
 from judge.types import Annotation, Category, Discrepancy, ReportComparison, UnparsedError
 
 FAITHFUL = for_prompt(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
@@ -64,11 +70,15 @@ def test_parse_reads_back_what_render_writes(annotation: Annotation) -> None:
         text = RUBRIC.render(annotation)
     except ValueError:
         return
+    # What contradicts itself is marked when it is read.
+    annotation = replace(annotation, items=tuple(with_contradictions(annotation.items)))
     assert FAITHFUL.parse(text, STUDY, complete=True) == annotation
     try:
         assert RUBRIC.parse(text, STUDY, complete=True) == annotation
     except UnparsedError as error:
-        assert error.reason in ("count and list differ", "doubtful item")  # noqa: PT017
+        contradicts = any(item.warnings for item in annotation.items)
+        reasons = ["count and list differ", "doubtful item"]
+        assert error.reason in reasons or (contradicts and error.reason == "contradiction")  # noqa: PT017
 
 
 discrepancies = st.builds(
