@@ -10,6 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from support import Invoke
 from judge.backends.connection import Connection
 from judge.batching import batch_run
 from judge.batching.ledger import Ledger
+from judge.batching.openai import OpenAIBatches
+from judge.batching.provider import Sought
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -71,6 +74,7 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         assert ledger.execute("SELECT * FROM question").fetchall() == [], "they hold reports"
     assert not (folder / "requests.jsonl").exists()
+    assert server.batches.kept() == [], "files hold reports, too, and are deleted when read"
 
 
 def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
@@ -346,8 +350,9 @@ def test_a_list_of_batches_without_an_end_is_no_list_without_the_batch() -> None
     said = {"object": "list", "data": [OBJECT], "has_more": True}
 
     async def find(url: str) -> object:
-        async with batch_run.Provider(Connection(url), "key") as provider:
-            return await provider.find("b-1")
+        sought = Sought(mark="b-1", n=1, since=datetime.now(UTC))
+        async with OpenAIBatches(Connection(url), "key") as provider:
+            return (await provider.find(sought)).batch
 
     with Hostile(reply(said)) as endless, pytest.raises(JudgeError, match="no end"):
         asyncio.run(find(endless.url))

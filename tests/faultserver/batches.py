@@ -47,6 +47,7 @@ class _Batch:
     metadata: dict[str, str] | None
     lines: list[dict[str, Any]]
     plan: BatchPlan
+    input: str = ""
     polls: int = 0
     status: str = "validating"
     errors: list[dict[str, Any]] = field(default_factory=list)
@@ -61,6 +62,7 @@ class _Batch:
             "errors": {"data": self.errors} if self.errors else None,
             "output_file_id": self.files.get("output"),
             "error_file_id": self.files.get("error"),
+            "input_file_id": self.input,
             "metadata": self.metadata,
         }
 
@@ -106,6 +108,10 @@ class Batches:
     def stats(self) -> BatchStats:
         return self._call(lambda: copy.deepcopy(self._stats))
 
+    def kept(self) -> list[str]:
+        """The names of the files that were not deleted."""
+        return self._call(lambda: [*self._files])
+
     # The server's side
 
     def forget(self) -> None:
@@ -114,7 +120,9 @@ class Batches:
     def serve(self, method: str, path: str, body: bytes) -> tuple[Fault | None, Reply]:
         kind, _, rest = path.partition("/")
         name, _, action = rest.partition("/")
-        if method == "GET" and action != "content":
+        if method == "DELETE":
+            endpoint = "delete_file"
+        elif method == "GET" and action != "content":
             endpoint = "get_batch" if name else "list_batches"
         else:
             doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
@@ -133,6 +141,9 @@ class Batches:
                 return _json({"id": self._keep(body)})
             case "get_content":
                 return Reply(200, self._files[name])
+            case "delete_file":
+                self._files.pop(name, None)
+                return _json({"id": name, "object": "file", "deleted": True})
             case "create_batch":
                 return self._create(json.loads(body))
             case "list_batches":
@@ -159,7 +170,7 @@ class Batches:
         name, file = f"batch_{self._numbers}", asked["input_file_id"]
         lines = [json.loads(line) for line in self._files[file].splitlines()]
         lines.reverse()
-        batch = _Batch(name, asked.get("metadata"), lines, plan)
+        batch = _Batch(name, asked.get("metadata"), lines, plan, file)
         self._batches[name] = batch
         self._stats.creates += 1
         for line in lines:

@@ -1,0 +1,193 @@
+"""Batches of OpenAI, Azure and servers like them: a file of requests, two files of results.
+
+Facts of this module are from the source of openai 3.57.0 (`types/batch*.py`, `types/file*.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2  # comes with openai
+import openai
+
+from judge import jsonio
+from judge.backends.base import Mode, UnreadableReplyError
+from judge.backends.connection import Connection
+from judge.backends.openai_client import client, meaning, read_reply
+from judge.batching.provider import (
+    MOST_PAGES,
+    RETRIES,
+    BatchProvider,
+    Found,
+    Limits,
+    RemoteBatch,
+    Result,
+    Sought,
+    State,
+    objects_of,
+)
+from judge.batching.remote import FileFault, OpenAIBatch, batch_of, id_of
+from judge.types import Completion
+
+_ENDPOINT: Final = "/v1/chat/completions"
+# Under this name a batch carries the id that it has here.
+_MARK = "judge_batch"
+_A_PAGE = 100
+_STATES = {
+    "completed": State.COMPLETED,
+    "expired": State.EXPIRED,
+    "cancelled": State.CANCELLED,
+    "failed": State.FAILED,
+}
+_NO_ROOM = "token_limit_exceeded"
+
+
+class OpenAIBatches(BatchProvider):
+    """The files and batches of one server that speaks OpenAI's protocol."""
+
+    name = "openai"
+    limits = Limits(requests=50_000, size=200_000_000)
+    status_error = openai.APIStatusError
+    sdk_error = openai.OpenAIError
+
+    def __init__(self, connection: Connection, key: str) -> None:
+        super().__init__(connection, key)
+        self._client = client(connection, key)
+        # What may be asked twice is asked again at once.
+        self._again = self._client.with_options(max_retries=RETRIES, timeout=self.file_timeout)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def request(self, request_id: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a request as it stands in a line of a file."""
+        return {"custom_id": request_id, "method": "POST", "url": _ENDPOINT, "body": body}
+
+    async def create(self, path: Path, mark: str, model: str) -> RemoteBatch:  # noqa: ARG002
+        """Upload a file of requests, and make the batch of it."""
+        with self.explained(), path.open("rb") as file:
+            upload = await self._again.files.create(file=(f"{mark}.jsonl", file), purpose="batch")
+            file_id = id_of(upload)
+        with self.explained():
+            made = await self._client.batches.create(
+                input_file_id=file_id,
+                endpoint=_ENDPOINT,
+                completion_window="24h",
+                metadata={_MARK: mark},
+            )
+            return _in_words(batch_of(made))
+
+    async def find(self, sought: Sought) -> Found:
+        """Return the batch whose metadata have the mark."""
+        seen: set[str] = set()
+        after: dict[str, Any] = {}
+        for _ in range(MOST_PAGES):
+            with self.explained():
+                page = await self._again.batches.list(limit=_A_PAGE, **after)
+                batches = [batch_of(batch) for batch in page.data]
+            for batch in batches:
+                if (batch.metadata or {}).get(_MARK) == sought.mark:
+                    return Found(_in_words(batch))
+            is_last = page.has_more is None and len(batches) < _A_PAGE
+            if is_last or not batches or page.has_more is False:
+                return Found()
+            if seen.issuperset(batch.id for batch in batches):
+                break
+            seen.update(batch.id for batch in batches)
+            after = {"after": batches[-1].id}
+        raise UnreadableReplyError("its list of batches has no end")
+
+    async def look(self, remote_id: str) -> RemoteBatch:
+        """Return how a batch is."""
+        with self.explained():
+            return _in_words(batch_of(await self._client.batches.retrieve(remote_id)))
+
+    async def cancel(self, remote_id: str) -> RemoteBatch:
+        """Have a batch end with what it has answered."""
+        with self.explained():
+            return _in_words(batch_of(await self._client.batches.cancel(remote_id)))
+
+    async def forget(self, batch: RemoteBatch) -> None:
+        """Delete the files of requests and results."""
+        for file_id in (*batch.inputs, *batch.places):
+            with self.explained():
+                await self._client.files.delete(file_id)
+
+    @asynccontextmanager
+    async def stream(self, place: str, most: int) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Give the bytes of the file `place`."""
+        files = client(self.connection, self.key, most).with_options(max_retries=RETRIES)
+        async with files, files.files.with_streaming_response.content(place) as reply:
+            yield reply.iter_bytes()
+
+    async def results(
+        self, batch: RemoteBatch, ids: Collection[str], path: Path
+    ) -> AsyncIterator[Result]:
+        """Yield the lines of the file of answers, then of the file of errors."""
+        for place in batch.places:
+            await self.download(place, path, len(ids))
+            for line in objects_of(path):
+                result = _result(line)
+                if result is not None:
+                    yield result
+
+    def read(
+        self,
+        status: int,
+        body: object,
+        sent: Mapping[str, Any],
+        mode: Mode | None,
+    ) -> Completion:
+        """Return the answer in a reply; raises what asking alone raises."""
+        if not 200 <= status < 300:
+            reply = httpx2.Response(status, content=json.dumps(body).encode())
+            raise meaning(reply, "the batch", sent, self.key)
+        return read_reply(body, httpx2.Response(200), "the batch", sent, mode, self.key)
+
+    def meaning(self, reply: httpx2.Response) -> Exception:
+        """Return the error that a reply without success is."""
+        return meaning(reply, self.url, {}, self.key)
+
+
+def _result(line: Mapping[str, Any]) -> Result | None:
+    """Return what a line of results says, None where it says nothing of a request."""
+    request_id, response = line.get("custom_id"), line.get("response")
+    if not isinstance(request_id, str):
+        return None
+    if not isinstance(response, Mapping):
+        error = line.get("error")
+        code = error.get("code") if isinstance(error, Mapping) else None
+        reason = str(code or "no response")
+        return Result(id=request_id, status=None, reason=reason, detail=str(error))
+    if jsonio.repeated_keys(response):
+        return None
+    status = response.get("status_code")
+    # Some servers leave it out where all is well.
+    return Result(
+        id=request_id, status=status if type(status) is int else 200, body=response.get("body")
+    )
+
+
+def _in_words(batch: OpenAIBatch) -> RemoteBatch:
+    """Return a batch in the words that all providers share."""
+    errors = (batch.errors and batch.errors.data) or []
+    return RemoteBatch(
+        id=batch.id,
+        state=_STATES.get(batch.status, State.RUNNING),
+        said=batch.status,
+        fault="; ".join(filter(None, map(_fault, errors)))[:500],
+        has_no_room=any(error.code == _NO_ROOM for error in errors),
+        places=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
+        inputs=tuple(filter(None, (batch.input_file_id,))),
+    )
+
+
+def _fault(error: FileFault) -> str:
+    """Return what is wrong with a file of requests, and in which line if that is said."""
+    words = str(error.message or error.code or "")
+    return f"line {error.line}: {words}" if words and error.line is not None else words
