@@ -32,9 +32,10 @@ from judge.backends.base import (
 )
 from judge.backends.connection import FORM_KEY, NO_KEY, Connection, Place, Pool
 from judge.backends.openai import OPENAI_URL, OpenAIJudge, key_name
-from judge.backends.openai_client import client, masked, meaning, read_reply
+from judge.backends.openai_client import OpenAIReplies, client
 from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreError, Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
+from judge.backends.reply_reader import masked
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.batching.remote import RemoteBatch, batch_of, id_of
 from judge.running.cost import Prices, unbounded
@@ -79,11 +80,12 @@ def read_answer(
         code = error.get("code") if isinstance(error, Mapping) else None
         reason, detail = (masked(text, key) for text in (str(code or "no response"), str(error)))
         raise TransientError(reason[:40], detail[:300])
+    reader = OpenAIReplies("the batch", key)
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
         reply = httpx2.Response(status, content=json.dumps(body).encode())
-        raise meaning(reply, "the batch", sent, key)
-    return read_reply(body, httpx2.Response(200), "the batch", sent, mode, key)
+        raise reader.meaning(reply, sent)
+    return reader.read(body, httpx2.Response(200), sent, mode)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -209,7 +211,7 @@ class Provider:
                 raise GoneError(
                     f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
-            wrong = meaning(error.response, self.url, {}, self.key)
+            wrong = OpenAIReplies(self.url, self.key).meaning(error.response, {})
             if isinstance(wrong, RefusedError):
                 wrong = Refusals(address=self.url).stop(wrong)
             raise wrong from error
