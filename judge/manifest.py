@@ -341,6 +341,7 @@ class UsageRecord(TypedDict):
     prompt_tokens: Count
     completion_tokens: Count
     cached_tokens: NotRequired[Count]
+    written_tokens: NotRequired[Count]
 
 
 class CompletionRecord(TypedDict):

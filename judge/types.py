@@ -71,11 +71,16 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request; `cached_tokens` of the prompt's were in the provider's cache."""
+    """Tokens of one request.
+
+    Of the prompt's tokens, `cached_tokens` were read from the provider's cache of prompts and
+    `written_tokens` written to it, which some providers charge for.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
+    written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,8 @@ class Completion:
     def plain(self) -> dict[str, object]:
         """Return it as JSON's types, a good deal faster than `asdict`."""
         usage = self.usage and {name: getattr(self.usage, name) for name in Usage.__slots__}
+        if usage and not usage["written_tokens"]:  # as caches and run folders have it from before
+            del usage["written_tokens"]
         plain = {name: getattr(self, name) for name in self.__slots__} | {"usage": usage}
         if self.elsewhere is None:  # caches and run folders that have no such field stay the same
             del plain["elsewhere"]

@@ -94,7 +94,13 @@ _SOMETIMES: dict[str, frozenset[str]] = {
         )
     ),
     "summary.json": frozenset(
-        ("intervals_by", "rates[].statistics.NAME.bounds", "reading", "statistics.NAME.bounds")
+        (
+            "failures",
+            "intervals_by",
+            "rates[].statistics.NAME.bounds",
+            "reading",
+            "statistics.NAME.bounds",
+        )
     ),
     "annotations.jsonl": frozenset(),
 }

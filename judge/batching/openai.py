@@ -5,19 +5,17 @@ Facts of this module are from the source of openai 3.57.0 (`types/batch*.py`, `t
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import httpx2  # comes with openai
 import openai
 
 from judge import jsonio
-from judge.backends.base import Mode, UnreadableReplyError
+from judge.backends.base import UnreadableReplyError
 from judge.backends.connection import Connection
-from judge.backends.openai_client import client, meaning, read_reply
+from judge.backends.openai_client import OpenAIReplies, client
 from judge.batching.provider import (
     MOST_PAGES,
     RETRIES,
@@ -31,7 +29,6 @@ from judge.batching.provider import (
     objects_of,
 )
 from judge.batching.remote import FileFault, OpenAIBatch, batch_of, id_of
-from judge.types import Completion
 
 _ENDPOINT: Final = "/v1/chat/completions"
 # Under this name a batch carries the id that it has here.
@@ -51,6 +48,7 @@ class OpenAIBatches(BatchProvider):
 
     name = "openai"
     limits = Limits(requests=50_000, size=200_000_000)
+    replies = OpenAIReplies
     status_error = openai.APIStatusError
     sdk_error = openai.OpenAIError
 
@@ -135,23 +133,6 @@ class OpenAIBatches(BatchProvider):
                 result = _result(line)
                 if result is not None:
                     yield result
-
-    def read(
-        self,
-        status: int,
-        body: object,
-        sent: Mapping[str, Any],
-        mode: Mode | None,
-    ) -> Completion:
-        """Return the answer in a reply; raises what asking alone raises."""
-        if not 200 <= status < 300:
-            reply = httpx2.Response(status, content=json.dumps(body).encode())
-            raise meaning(reply, "the batch", sent, self.key)
-        return read_reply(body, httpx2.Response(200), "the batch", sent, mode, self.key)
-
-    def meaning(self, reply: httpx2.Response) -> Exception:
-        """Return the error that a reply without success is."""
-        return meaning(reply, self.url, {}, self.key)
 
 
 def _result(line: Mapping[str, Any]) -> Result | None:

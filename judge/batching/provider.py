@@ -7,6 +7,7 @@ and results; the run (`judge.batching.batch_run`) knows the words of this module
 from __future__ import annotations
 
 import asyncio
+import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -28,9 +29,9 @@ from judge.backends.base import (
     UnreadableReplyError,
 )
 from judge.backends.connection import Connection
-from judge.backends.openai_client import masked
 from judge.backends.refusals import Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
+from judge.backends.reply_reader import ReplyReader, masked
 from judge.types import Completion, JudgeError
 
 RETRIES = 4
@@ -143,6 +144,7 @@ class BatchProvider(ABC):
     Attributes:
         name: As the ledger and `judge batch list` name it.
         limits: What fits into a batch.
+        replies: Reads the replies to requests, in a batch as alone.
         status_error: What its SDK raises for a reply without success; it has the `response`.
         sdk_error: What its SDK raises besides.
         url: The server's address.
@@ -152,6 +154,7 @@ class BatchProvider(ABC):
 
     name: ClassVar[str]
     limits: ClassVar[Limits]
+    replies: ClassVar[type[ReplyReader]]
     status_error: ClassVar[type[Exception]]
     sdk_error: ClassVar[type[Exception]]
 
@@ -238,23 +241,13 @@ class BatchProvider(ABC):
         if result.status is None:
             reason = masked(result.reason, self.key)[:40]
             raise TransientError(reason, masked(result.detail, self.key)[:300])
-        return self.read(result.status, result.body, sent, mode)
-
-    @abstractmethod
-    def read(
-        self,
-        status: int,
-        body: object,
-        sent: Mapping[str, Any],
-        mode: Mode | None,
-    ) -> Completion:
-        """Return the answer in a reply, as the provider's client reads one to a request alone."""
+        reader = self.replies("the batch", self.key)
+        if 200 <= result.status < 300:
+            return reader.read(result.body, httpx2.Response(200), sent, mode)
+        reply = httpx2.Response(result.status, content=json.dumps(result.body).encode())
+        raise reader.meaning(reply, sent)
 
     # For subclasses
-
-    @abstractmethod
-    def meaning(self, reply: httpx2.Response) -> Exception:
-        """Return the error that a reply without success about batches is."""
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -275,7 +268,7 @@ class BatchProvider(ABC):
     def _refusal(self, reply: httpx2.Response) -> Exception:
         if reply.status_code == 404:
             return GoneError(f"{self.url} has lost a batch or its file: see judge batch cancel")
-        wrong = self.meaning(reply)
+        wrong = self.replies(self.url, self.key).meaning(reply, {})
         if isinstance(wrong, RefusedError):
             return Refusals(address=self.url).stop(wrong)
         return wrong

@@ -108,6 +108,7 @@ class Prices:
             input_tokens=usage.prompt_tokens,
             output_tokens=usage.completion_tokens,
             cache_read_tokens=usage.cached_tokens,
+            cache_write_tokens=usage.written_tokens,
         )
 
         def price(**context: str) -> float:

@@ -74,6 +74,7 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    written_tokens: int = 0
     dollars: float | None = 0.0
     unknown_requests: int = 0
     unknown_dollars: float | None = 0.0

@@ -18,7 +18,7 @@ from judge.backends.base import (
     TransientError,
     UnavailableError,
 )
-from judge.backends.openai_client import meaning
+from judge.backends.openai_client import OpenAIReplies
 from judge.backends.waits import LONGEST_WAIT
 from judge.types import Annotated, Failed, JudgeError, Usage
 
@@ -35,7 +35,7 @@ def flat(message: str) -> object:
 def error(status: int, body: object, **headers: str) -> Exception:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     said = httpx2.Response(status, headers=headers, content=data)
-    return meaning(said, "http://127.0.0.1/v1", {}, "none")
+    return OpenAIReplies("http://127.0.0.1/v1", "none").meaning(said, {})
 
 
 # From the servers' issue trackers: vllm 20409, 3785 (xinference), 12165, 4667; sglang 4048,
