@@ -5,12 +5,13 @@ Facts of this module are from the source of openai 3.57.0 (`types/batch*.py`, `t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import openai
+from openai.types import Batch, FileObject
 
 from judge import jsonio
 from judge.backends.base import UnreadableReplyError
@@ -41,6 +42,12 @@ _STATES = {
     "failed": State.FAILED,
 }
 _NO_ROOM = "token_limit_exceeded"
+# Files hold reports. `forget` deletes them when they were read; this is for a run that never
+# comes back, from an hour to 30 days. A batch takes a day, and its answers wait for a week.
+_REQUESTS_KEPT, _RESULTS_KEPT = 3 * 86_400, 7 * 86_400
+
+_Reply = TypeVar("_Reply")
+Send: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[_Reply]]
 
 
 class OpenAIBatches(BatchProvider):
@@ -54,6 +61,7 @@ class OpenAIBatches(BatchProvider):
 
     def __init__(self, connection: Connection, key: str) -> None:
         super().__init__(connection, key)
+        self._refused: set[str] = set()
         self._client = client(connection, key)
         # What may be asked twice is asked again at once.
         self._again = self._client.with_options(max_retries=RETRIES, timeout=self.file_timeout)
@@ -68,17 +76,35 @@ class OpenAIBatches(BatchProvider):
 
     async def create(self, path: Path, mark: str, model: str) -> RemoteBatch:  # noqa: ARG002
         """Upload a file of requests, and make the batch of it."""
-        with self.explained(), path.open("rb") as file:
-            upload = await self._again.files.create(file=(f"{mark}.jsonl", file), purpose="batch")
-            file_id = id_of(upload)
-        with self.explained():
-            made = await self._client.batches.create(
+
+        async def upload(expiry: Mapping[str, Any]) -> FileObject:
+            file.seek(0)
+            named = (f"{mark}.jsonl", file)
+            return await self._again.files.create(file=named, purpose="batch", **expiry)
+
+        async def make(expiry: Mapping[str, Any]) -> Batch:
+            return await self._client.batches.create(
                 input_file_id=file_id,
                 endpoint=_ENDPOINT,
                 completion_window="24h",
                 metadata={_MARK: mark},
+                **expiry,
             )
+
+        with self.explained(), path.open("rb") as file:
+            file_id = id_of(await self._expiring(upload, "expires_after", _REQUESTS_KEPT))
+        with self.explained():
+            made = await self._expiring(make, "output_expires_after", _RESULTS_KEPT)
             return _in_words(batch_of(made))
+
+    async def _expiring(self, send: Send[_Reply], name: str, seconds: int) -> _Reply:
+        """Send a request that says when its files are deleted; without it where that is refused."""
+        if name not in self._refused:
+            try:
+                return await send({name: {"anchor": "created_at", "seconds": seconds}})
+            except (openai.BadRequestError, openai.UnprocessableEntityError):
+                self._refused.add(name)  # a server that is not OpenAI
+        return await send({})
 
     async def find(self, sought: Sought) -> Found:
         """Return the batch whose metadata have the mark."""

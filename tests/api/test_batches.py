@@ -77,6 +77,42 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     assert server.batches.kept() == [], "files hold reports, too, and are deleted when read"
 
 
+def test_files_at_openai_have_a_day_on_which_they_end(server: FaultServer, ready: Shell) -> None:
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    week, days = 7 * 86_400, 3 * 86_400
+    asked, form = server.batches.asked, server.batches.form
+    assert asked["output_expires_after"] == {"anchor": "created_at", "seconds": week}
+    assert form["expires_after[anchor]"] == "created_at"
+    assert form["expires_after[seconds]"] == str(days)
+
+
+def test_a_server_that_knows_no_such_day_is_asked_without(
+    server: FaultServer, ready: Shell
+) -> None:
+    server.batches.refuses = {"expires_after", "output_expires_after"}
+    code, _, err = ready.run(*BATCH, "--batch-size", "6")
+    assert code == 0, err
+    paid_once(server)
+    requests = server.batches.stats().requests
+    assert (requests["upload_file"], requests["create_batch"]) == (3, 3), "it is refused once"
+
+
+def test_files_that_cannot_be_deleted_are_named(server: FaultServer, ready: Shell) -> None:
+    server.batches.meet("delete_file", always(Fault.UNAVAILABLE))
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert "could not be deleted" in err
+    paid_once(server)
+
+
+def test_a_batch_has_no_more_than_its_provider_takes(server: FaultServer, ready: Shell) -> None:
+    code, _, err = ready.run(*BATCH, "--batch-size", "50001")
+    assert code == 2
+    assert "at most 50,000" in err
+    assert not server.batches.stats().requests
+
+
 def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
     server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(5)[2:]})
     code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faultserver.faults import Fault, StudyPlan
-from faultserver.replies import NOTHING, Reply, error_for, plus
+from faultserver.replies import NOTHING, Reply, error, error_for, plus
 from judge.types import Usage
 
 
@@ -84,6 +84,9 @@ class Batches:
         self.polls: int | None = None
         self.limit: int | None = None
         self.plan = BatchPlan()  # of the next batch
+        self.refuses: set[str] = set()  # fields that get a 400
+        self.form: dict[str, str] = {}  # the fields of the last upload
+        self.asked: dict[str, Any] = {}  # the body of the last creation
         self._meets: dict[str, tuple[StudyPlan, bool]] = {}
         self._met: Counter[str] = Counter()
         self._files: dict[str, bytes] = {}
@@ -138,6 +141,8 @@ class Batches:
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
         match endpoint:
             case "upload_file":
+                if refused := {name.partition("[")[0] for name in self.form} & self.refuses:
+                    return error(400, f"Unknown field {min(refused)}")
                 return _json({"id": self._keep(body)})
             case "get_content":
                 return Reply(200, self._files[name])
@@ -165,6 +170,9 @@ class Batches:
         return f"file-{self._numbers}"
 
     def _create(self, asked: dict[str, Any]) -> Reply:
+        self.asked = asked
+        if refused := asked.keys() & self.refuses:
+            return error(400, f"Unknown field {min(refused)}")
         plan, self.plan = self.plan, BatchPlan()
         self._numbers += 1
         name, file = f"batch_{self._numbers}", asked["input_file_id"]

@@ -165,7 +165,9 @@ class FaultServer:
         if rest in ("chat/completions", "completions"):
             return await self._complete(request, await request.read(), unknown)
         if rest == "files":
-            upload = (await request.post())["file"]
+            form = await request.post()
+            self.batches.form = {name: str(value) for name, value in form.items()}
+            upload = form["file"]
             assert isinstance(upload, web.FileField)
             with upload.file:
                 body = upload.file.read()
