@@ -38,6 +38,7 @@ RETRIES = 4
 """How often a request is sent again that may be sent twice."""
 FILE_TIMEOUT = 1800.0
 """Seconds in which the largest file goes up, or comes down."""
+_PAUSE = 1.0  # seconds before a file is asked for again that a server could not send
 MOST_PAGES = 200
 """A list of batches with more pages is taken to have no end."""
 
@@ -250,13 +251,16 @@ class BatchProvider(ABC):
     # For subclasses
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turn the errors of the SDK inside the block into those of `judge`."""
+    def explained(self, *, is_made: bool = True) -> Iterator[None]:
+        """Turn the errors of the SDK inside the block into those of `judge`.
+
+        `is_made`: whether the block is about a batch or file that the server is known to have had.
+        """
         try:
             yield
         except self.status_error as error:
             reply: httpx2.Response = error.response  # type: ignore[attr-defined]
-            raise self._refusal(reply) from error
+            raise self.refusal(reply, is_made=is_made) from error
         except (httpx2.HTTPError, OSError) as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
         except self.sdk_error as error:
@@ -265,8 +269,9 @@ class BatchProvider(ABC):
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
 
-    def _refusal(self, reply: httpx2.Response) -> Exception:
-        if reply.status_code == 404:
+    def refusal(self, reply: httpx2.Response, *, is_made: bool = True) -> Exception:
+        """Return the error that a reply without success is."""
+        if reply.status_code == 404 and is_made:
             return GoneError(f"{self.url} has lost a batch or its file: see judge batch cancel")
         wrong = self.replies(self.url, self.key).meaning(reply, {})
         if isinstance(wrong, RefusedError):
@@ -307,6 +312,10 @@ class BatchProvider(ABC):
             except httpx2.TransportError:  # the file was not sent to its end
                 if not again:
                     raise
+            except TransientError as error:
+                if not again:
+                    raise
+                await asyncio.sleep(error.retry_after or _PAUSE)
             else:
                 return
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from faultserver.faults import Fault, StudyPlan
@@ -42,7 +43,7 @@ class BatchStats:
 
 
 @dataclass(slots=True)
-class _Batch:
+class Batch:
     id: str
     metadata: dict[str, str] | None
     lines: list[dict[str, Any]]
@@ -50,6 +51,7 @@ class _Batch:
     input: str = ""
     polls: int = 0
     status: str = "validating"
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
     errors: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
     written: dict[str, bytes] = field(default_factory=dict)
@@ -87,10 +89,11 @@ class Batches:
         self.refuses: set[str] = set()  # fields that get a 400
         self.form: dict[str, str] = {}  # the fields of the last upload
         self.asked: dict[str, Any] = {}  # the body of the last creation
+        self.query: Mapping[str, str] = {}  # of the last request
         self._meets: dict[str, tuple[StudyPlan, bool]] = {}
         self._met: Counter[str] = Counter()
         self._files: dict[str, bytes] = {}
-        self._batches: dict[str, _Batch] = {}
+        self._batches: dict[str, Batch] = {}
         self._numbers = 0
         self._stats = BatchStats()
 
@@ -120,16 +123,11 @@ class Batches:
     def forget(self) -> None:
         self._stats = BatchStats()
 
-    def serve(self, method: str, path: str, body: bytes) -> tuple[Fault | None, Reply]:
-        kind, _, rest = path.partition("/")
-        name, _, action = rest.partition("/")
-        if method == "DELETE":
-            endpoint = "delete_file"
-        elif method == "GET" and action != "content":
-            endpoint = "get_batch" if name else "list_batches"
-        else:
-            doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
-            endpoint = doing.get(action or kind, "get_content")
+    def serve(
+        self, method: str, path: str, body: bytes, query: Mapping[str, str] | None = None
+    ) -> tuple[Fault | None, Reply]:
+        self.query = query or {}
+        endpoint, name = self._endpoint(method, path)
         self._stats.requests[endpoint] += 1
         plan, is_after = self._meets.get(endpoint, (StudyPlan(), False))
         fault = plan.at(self._met[endpoint])
@@ -137,6 +135,17 @@ class Batches:
         if fault and not is_after:
             return fault, error_for(fault) or Reply(200, b"{}")
         return fault, self._do(endpoint, name, body)
+
+    def _endpoint(self, method: str, path: str) -> tuple[str, str]:
+        """Return what is asked for, and of which batch or file."""
+        kind, _, rest = path.partition("/")
+        name, _, action = rest.partition("/")
+        if method == "DELETE":
+            return "delete_file", name
+        if method == "GET" and action != "content":
+            return ("get_batch" if name else "list_batches"), name
+        doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
+        return doing.get(action or kind, "get_content"), name
 
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
         match endpoint:
@@ -178,18 +187,25 @@ class Batches:
         name, file = f"batch_{self._numbers}", asked["input_file_id"]
         lines = [json.loads(line) for line in self._files[file].splitlines()]
         lines.reverse()
-        batch = _Batch(name, asked.get("metadata"), lines, plan, file)
-        self._batches[name] = batch
-        self._stats.creates += 1
-        for line in lines:
-            self._stats.created[line["custom_id"]] += 1
+        batch = Batch(name, asked.get("metadata"), lines, plan, file)
+        self._add(batch)
         return _json(batch.to_json())
 
-    def _poll(self, batch: _Batch) -> None:
+    def _add(self, batch: Batch) -> None:
+        self._batches[batch.id] = batch
+        self._stats.creates += 1
+        for line in batch.lines:
+            self._stats.created[self._question(line)] += 1
+
+    def _question(self, line: dict[str, Any]) -> str:
+        """Return what tells the question of a line from others, in whatever batch it is."""
+        return str(line["custom_id"])
+
+    def _poll(self, batch: Batch) -> None:
         batch.polls += 1
         self._go_on(batch, is_end=self.polls is not None and batch.polls >= self.polls)
 
-    def _go_on(self, batch: _Batch, *, is_end: bool) -> None:
+    def _go_on(self, batch: Batch, *, is_end: bool) -> None:
         if batch.status == "validating":
             batch.status = "in_progress"
             others = [each for each in self._batches.values() if each.status == "in_progress"]
@@ -206,13 +222,13 @@ class Batches:
         elif batch.status == "cancelling" and is_end:
             self._end(batch, "cancelled")
 
-    def _execute(self, batch: _Batch, share: float) -> None:
+    def _execute(self, batch: Batch, share: float) -> None:
         until = int(share * len(batch.lines) + 1e-9)
         for line in batch.lines[max(batch.executed, batch.plan.lost) : until]:
             self._execute_line(batch, line)
         batch.executed = max(batch.executed, until)
 
-    def _execute_line(self, batch: _Batch, line: dict[str, Any]) -> None:
+    def _execute_line(self, batch: Batch, line: dict[str, Any]) -> None:
         custom_id = line["custom_id"]
         key, reply = self._answer(line["body"])
         self._stats.studies[custom_id] = key
@@ -220,18 +236,18 @@ class Batches:
         if reply.status != 200:
             self._write(batch, "error", custom_id, response)
             return
-        self._stats.answered[custom_id] += 1
+        self._stats.answered[self._question(line)] += 1
         self._stats.usage = plus(self._stats.usage, reply.usage)
         self._write(batch, "output", custom_id, response)
 
     def _write(
-        self, batch: _Batch, kind: str, custom_id: str, response: Any, code: str = ""
+        self, batch: Batch, kind: str, custom_id: str, response: Any, code: str = ""
     ) -> None:
         wrong = {"code": code, "message": code} if code else None
         line = {"id": custom_id, "custom_id": custom_id, "response": response, "error": wrong}
         batch.written[kind] = batch.written.get(kind, b"") + json.dumps(line).encode() + b"\n"
 
-    def _end(self, batch: _Batch, status: str) -> None:
+    def _end(self, batch: Batch, status: str) -> None:
         for line in batch.lines[batch.executed :]:
             self._write(batch, "error", line["custom_id"], None, f"batch_{status}")
         if batch.plan.noise:
