@@ -25,7 +25,7 @@ import pydantic
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NonNegativeInt
 
 from judge import jsonio
-from judge.backends.anthropic import AnthropicReplies
+from judge.backends.anthropic_client import AnthropicReplies, client
 from judge.backends.base import UnreadableReplyError
 from judge.backends.connection import Connection
 from judge.backends.replies import MOST_BYTES
@@ -111,7 +111,6 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class AnthropicBatches(BatchProvider):
     """The batches of one server that speaks Anthropic's protocol."""
 
-    name = "anthropic"
     # 256 MB with what stands around the requests.
     limits = Limits(requests=100_000, size=250_000_000)
     replies = AnthropicReplies
@@ -120,14 +119,7 @@ class AnthropicBatches(BatchProvider):
 
     def __init__(self, connection: Connection, key: str) -> None:
         super().__init__(connection, key)
-        self._client = anthropic.AsyncAnthropic(
-            api_key=key,
-            base_url=connection.base_url,
-            timeout=connection.timeout,
-            max_retries=0,
-            default_headers={"Accept-Encoding": "identity"},
-            http_client=http_client(connection),
-        )
+        self._client = client(connection, key)
         # What may be asked twice is asked again at once.
         self._again = self._client.with_options(max_retries=RETRIES)
         # A request's id of each batch that was looked into.

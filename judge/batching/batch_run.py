@@ -25,7 +25,7 @@ from judge.backends.base import (
     TransientError,
     UnreadableReplyError,
 )
-from judge.backends.connection import FORM_KEY, Connection, Place, Pool
+from judge.backends.connection import FORM_KEY, Place, Pool
 from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreError
 from judge.batching import providers
@@ -70,10 +70,11 @@ class BatchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class BatchJudge:
-    """A judge that can be asked in batches: its server, with the key, and whose batches it has."""
+    """A judge that can be asked in batches: its server, with the key, and who provides it."""
 
     judge: HostedJudge
     place: Place
+    name: str
     provider: type[BatchProvider]
 
 
@@ -84,18 +85,23 @@ def require_batch_judge(session: JudgeSession, most: int | None = None) -> Batch
         raise JudgeError(
             f"{session.rubric.title} asks later questions by earlier answers: ask without --batch"
         )
-    name = providers.name_for(judge) if isinstance(judge, HostedJudge) else None
-    if not isinstance(judge, HostedJudge) or not isinstance(judge.servers, Pool) or name is None:
+    if (
+        not isinstance(judge, HostedJudge)
+        or not isinstance(judge.servers, Pool)
+        or not providers.has_batches(judge.provider)
+    ):
         raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
+    if judge.service_tier is not None:
+        raise JudgeError("a batch has a price of its own: leave out --service-tier")
     if len(judge.servers.places) > 1:
         raise JudgeError("a batch goes to one server: give --base-url once")
-    provider = providers.load(name)
+    name, provider = judge.provider, providers.load(judge.provider)
     if most is not None and most > provider.limits.requests:
         raise JudgeError(
             f"a batch of {name} takes at most {provider.limits.requests:,} questions: give a "
             f"smaller --batch-size than {most:,}"
         )
-    return BatchJudge(judge, judge.servers.places[0], provider)
+    return BatchJudge(judge, judge.servers.places[0], name, provider)
 
 
 def ask_in_batches(
@@ -164,8 +170,7 @@ class BatchRun:
 
     def _batches(self, **having: str) -> list[Batch]:
         """Return the batches at this server whose fields have these values."""
-        provider = self.provider
-        return self.ledger.batches(provider=provider.name, server=provider.url, **having)
+        return self.ledger.batches(provider=self.asked.name, server=self.provider.url, **having)
 
     async def _find(self, batch: Batch) -> None:
         """Write down a batch that the provider has made after all; forget another.
@@ -235,7 +240,7 @@ class BatchRun:
         first = EarlyAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
-                (exchange,) = recall(session, session.cache, study)
+                (exchange,) = recall(session, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
                     last = exchange.answers[-1].completion
@@ -269,7 +274,7 @@ class BatchRun:
             mode=judge.mode.value if judge.mode else None,
             command=self.policy.command,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            provider=provider.name,
+            provider=self.asked.name,
         )
         most_requests = self.policy.most or provider.limits.requests
         n, size, most = 0, 0, 0.0 if judge.billing_url else None
@@ -521,8 +526,7 @@ async def cancel(
     batch = ledger.batch(batch_id)
     if batch.state != RUNNING:
         raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
-    named = providers.address(batch.provider, environ, base_url)
-    connection = Connection(named, TIMEOUT)
+    connection = providers.connection(batch.provider, environ, base_url, TIMEOUT)
     if connection.base_url != batch.server:
         raise JudgeError(
             f"batch {batch.id} was sent to {batch.server}, and this command would send the key to "

@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 
 import httpx2  # comes with openai
 import pydantic
-from google import genai
 from google.genai import errors, types
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge import jsonio
 from judge.backends.base import UnreadableReplyError
 from judge.backends.connection import Connection
-from judge.backends.google import GoogleReplies
+from judge.backends.google import CONFIG
+from judge.backends.google_client import GoogleReplies, client
 from judge.backends.sdk_client import http_client
 from judge.batching.provider import (
     MOST_PAGES,
@@ -44,10 +44,12 @@ from judge.manifest import first_of
 _VERSION = "v1beta"
 _A_PAGE = 100
 # Requests of so many bytes go with the call that makes a batch; Google's limit is 20 MB.
-_MOST_INLINE = 15_000_000
+MOST_INLINE = 15_000_000
 # A reply about batches holds the results of those without a file.
 _MOST_REPLY = 2**28
 _KEY, _METADATA = "key", "metadata"
+# What stands beside the settings of a request, not among them.
+_BESIDE_SETTINGS = frozenset({"service_tier", "labels", "store", "safety_settings"})
 _STATES = {
     "SUCCEEDED": State.COMPLETED,
     "PARTIALLY_SUCCEEDED": State.COMPLETED,
@@ -134,7 +136,6 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class GoogleBatches(BatchProvider):
     """The batches of one server that speaks Gemini's protocol."""
 
-    name = "google"
     # Files may have 2 GB, but jobs of over 1 GB cannot be read, and a few of 150 MB fill the queue.
     limits = Limits(requests=50_000, size=100_000_000)
     replies = GoogleReplies
@@ -143,19 +144,11 @@ class GoogleBatches(BatchProvider):
 
     def __init__(self, connection: Connection, key: str) -> None:
         super().__init__(connection, key)
-        self._http = http_client(connection, _MOST_REPLY)
+        made, self._http = client(connection, key, _MOST_REPLY)
+        self._genai = made.aio
         hooks = self._http.event_hooks
         self._http.event_hooks = {**hooks, "response": [*hooks["response"], self._keep]}
         self._reply: httpx2.Response | None = None
-        options = types.HttpOptions(
-            base_url=connection.base_url,
-            api_version=_VERSION,
-            timeout=round(connection.timeout * 1000),
-            headers={"Accept-Encoding": "identity"},
-            httpx_async_client=self._http,
-            retry_options=types.HttpRetryOptions(attempts=1),
-        )
-        self._genai = genai.Client(api_key=key, http_options=options).aio
 
     async def _keep(self, reply: httpx2.Response) -> None:
         """Keep a reply as it came. One request is under way at a time."""
@@ -168,14 +161,14 @@ class GoogleBatches(BatchProvider):
 
     def request(self, request_id: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a request as it stands in a line of a file."""
-        return {_KEY: request_id, "request": body}
+        return {_KEY: request_id, "request": as_sent(body)}
 
     async def create(self, path: Path, mark: str, model: str) -> RemoteBatch:
         """Make the batch of requests that go with the call, or of an uploaded file of them."""
         timeout = round(self.file_timeout * 1000)
         options: dict[str, Any] = {"timeout": timeout}
         source: Any = []
-        if path.stat().st_size <= _MOST_INLINE:
+        if path.stat().st_size <= MOST_INLINE:
             requests = {"requests": _inlined(path)}
             # As they are: the SDK's own types would take them apart and put them together.
             options["extra_body"] = {"batch": {"inputConfig": {"requests": requests}}}
@@ -274,6 +267,32 @@ class GoogleBatches(BatchProvider):
             raise UnreadableReplyError(f"it is no batch ({first_of(error)})") from error
         except jsonio.JsonError as error:
             raise UnreadableReplyError(f"it is no batch ({error})") from error
+
+
+def as_sent(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request as the SDK would send it.
+
+    A file holds requests in the API's own form, which the SDK makes for single requests only
+    (`_GenerateContentConfig_to_mldev` in its `batches.py`).
+    """
+    sent: dict[str, Any] = {"contents": body["contents"]}
+    settings: dict[str, Any] = {}
+    for name, value in body[CONFIG].items():
+        if name == "system_instruction":
+            sent["systemInstruction"] = {"parts": [{"text": value}], "role": "user"}
+        elif name in _BESIDE_SETTINGS:
+            sent[_camel(name)] = value
+        elif name == "thinking_config":
+            settings[_camel(name)] = {_camel(each): level for each, level in value.items()}
+        else:
+            settings[_camel(name)] = value
+    return {**sent, "generationConfig": settings}
+
+
+def _camel(name: str) -> str:
+    """Return a name such as `top_p` as the API has it: `topP`."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _inlined(path: Path) -> list[dict[str, Any]]:

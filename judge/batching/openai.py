@@ -53,7 +53,6 @@ Send: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[_Reply]]
 class OpenAIBatches(BatchProvider):
     """The files and batches of one server that speaks OpenAI's protocol."""
 
-    name = "openai"
     limits = Limits(requests=50_000, size=200_000_000)
     replies = OpenAIReplies
     status_error = openai.APIStatusError

@@ -143,7 +143,6 @@ class BatchProvider(ABC):
     `GoneError` for a batch or file that it does not have, and `JudgeError` for a refusal.
 
     Attributes:
-        name: As the ledger and `judge batch list` name it.
         limits: What fits into a batch.
         replies: Reads the replies to requests, in a batch as alone.
         status_error: What its SDK raises for a reply without success; it has the `response`.
@@ -153,7 +152,6 @@ class BatchProvider(ABC):
         key: What it is sent as its key.
     """
 
-    name: ClassVar[str]
     limits: ClassVar[Limits]
     replies: ClassVar[type[ReplyReader]]
     status_error: ClassVar[type[Exception]]

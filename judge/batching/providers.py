@@ -1,55 +1,63 @@
-"""The providers of batches, one module each, by the name that the ledger gives them."""
+"""The providers of batches, one module each, by the name that judges and the ledger give them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 
+from judge.backends import anthropic, azure, google, openai
 from judge.backends.connection import Connection
-from judge.backends.hosted import HostedJudge
-from judge.backends.openai import OPENAI_URL, OpenAIJudge, key_name
+from judge.backends.hosted import Provider, require_sdk
 from judge.batching.provider import BatchProvider
 from judge.types import JudgeError
 
+# Where requests alone go, and what has the key.
+_PROVIDERS: Mapping[str, Provider] = {
+    module.PROVIDER.name: module.PROVIDER for module in (anthropic, azure, google, openai)
+}
+# Module and class of the batches of each; Azure's are OpenAI's.
+_BATCHES = {
+    "openai": ("openai", "OpenAIBatches"),
+    "azure": ("openai", "OpenAIBatches"),
+    "anthropic": ("anthropic", "AnthropicBatches"),
+    "google": ("google", "GoogleBatches"),
+}
+# The packages that these modules need beyond those that are always there.
+_PACKAGES = {"anthropic": ("anthropic", "anthropic"), "google": ("google.genai", "google-genai")}
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A provider: module and class of its batches, and its own address."""
 
-    module: str
-    batches: str
-    url: str
-
-
-OPENAI = "openai"
-KNOWN = {OPENAI: Known("openai", "OpenAIBatches", OPENAI_URL)}
+def has_batches(name: str) -> bool:
+    """Whether a provider has batches."""
+    return name in _BATCHES
 
 
 def load(name: str) -> type[BatchProvider]:
-    """Return the batches of a provider; raises `JudgeError` for one that is not known."""
-    if name not in KNOWN:
+    """Return the batches of a provider; raises `JudgeError` without its package."""
+    if name not in _BATCHES:
         raise JudgeError(f"this version of judge knows no batches of {name!r}")
-    known = KNOWN[name]
-    found: type[BatchProvider] = getattr(
-        import_module(f"judge.batching.{known.module}"), known.batches
-    )
+    if name in _PACKAGES:
+        module, package = _PACKAGES[name]
+        require_sdk(module, package, f"of {name}")
+    place, batches = _BATCHES[name]
+    found: type[BatchProvider] = getattr(import_module(f"judge.batching.{place}"), batches)
     return found
 
 
-def name_for(judge: HostedJudge) -> str | None:
-    """Return the provider in whose batches a judge can be asked, None where there is none."""
-    return OPENAI if isinstance(judge, OpenAIJudge) else None
+def connection(
+    name: str, environ: Mapping[str, str], base_url: str | None, timeout: float
+) -> Connection:
+    """Return the server of a provider that a command names, or the provider's own.
+
+    That is `base_url`, else the address in the provider's variable.
+    """
+    provider = _PROVIDERS[name]
+    named = base_url or environ.get(provider.url_variable, "").strip() or provider.url
+    url = named.rstrip("/")
+    if name == azure.PROVIDER.name and url:
+        url = azure.with_path(url)
+    return Connection(url, timeout)
 
 
-def address(name: str, environ: Mapping[str, str], base_url: str | None) -> str:
-    """Return the server of a provider that a command names, or the provider's own."""
-    named = base_url
-    if named is None and name == OPENAI:
-        named = environ.get("OPENAI_BASE_URL", "").strip()
-    return (named or KNOWN[name].url).rstrip("/")
-
-
-def key(name: str, connection: Connection, environ: Mapping[str, str]) -> str:
+def key(name: str, server: Connection, environ: Mapping[str, str]) -> str:
     """Return the key for a server, from its provider's own variable; raises `JudgeError`."""
-    return connection.key(environ, key_name(connection))
+    return server.key(environ, _PROVIDERS[name].key_variable(server))

@@ -11,6 +11,7 @@ from typing import Any
 from faultserver.batches import Batch, Batches, BatchPlan
 from faultserver.replies import Reply
 
+_SAME = ("model", "max_tokens", "temperature")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens"}
 _ERRORS = {400: "invalid_request_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -47,6 +48,10 @@ class AnthropicBatches(Batches):
 
     def end_planted(self, name: str) -> None:
         self._call(lambda: self._end(self._batches[name], "cancelled"))
+
+    def kept(self) -> list[str]:
+        """The names of the batches that were not deleted."""
+        return list(self._call(lambda: [*self._batches]))
 
     def states(self) -> dict[str, str]:
         """What has become of each batch."""
@@ -155,12 +160,7 @@ class AnthropicBatches(Batches):
         batch.written[kind] = batch.written.get(kind, b"") + json.dumps(said).encode() + b"\n"
 
     def _write(
-        self,
-        batch: Batch,
-        kind: str,
-        custom_id: str,
-        response: Any,
-        code: str = "",  # noqa: ARG002
+        self, batch: Batch, kind: str, custom_id: str, _response: object, code: str = ""
     ) -> None:
         self._line(batch, kind, {"custom_id": custom_id}, {"type": _NO_ANSWER[code]})
 

@@ -30,6 +30,7 @@ class GoogleBatches(Batches):
         prefix: What the names of states begin with.
         page: How many batches a page of the list has.
         error_key: Under what a line without a response says why.
+        partial: Whether what is over has succeeded in part only.
     """
 
     carries = True
@@ -48,7 +49,7 @@ class GoogleBatches(Batches):
         if action == "batchGenerateContent":
             return "create_batch", name
         if method == "DELETE":
-            return f"delete_{kind.removesuffix('es').removesuffix('s')}", name
+            return ("delete_file" if kind == "files" else "delete_batch"), name
         if kind == "files":
             return "get_content", name
         if action == "cancel":
