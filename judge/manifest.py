@@ -94,6 +94,9 @@ class JudgeEntry(_Part):
     name: str
     version: str
     note: str | None = None
+    provider: str | None = None
+    answered_as: dict[str, int] = {}
+    answered_between: list[str] = []
 
 
 class StratumEntry(_Part):

@@ -354,7 +354,7 @@ class BatchRun:
         first = EarlyAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
-                (exchange,) = recall(session, session.cache, study)
+                (exchange,) = recall(session, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
                     last = exchange.answers[-1].completion

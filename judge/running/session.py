@@ -25,6 +25,7 @@ from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
+from judge.rubrics.questions import is_complete
 from judge.running.engine import (
     PASSING,
     Interruption,
@@ -265,6 +266,26 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.spending = self._opened.enter_context(UnansweredRequests(self.cache.path))
         count_earlier(self, self.cache, studies)
 
+    def find(self, question: Question) -> CachedAnswer | None:
+        """Return the answer to a question in the cache, None where it has none.
+
+        A whole answer to the question as an earlier version asked it is one too.
+        """
+        assert self.cache is not None
+        completion = self.cache.find(question.key)
+        if completion is not None:
+            return CachedAnswer(completion, question.key)
+        if not isinstance(self.judge, HostedJudge):
+            return None
+        earlier = self.judge.as_earlier(question.request)
+        if earlier is None:
+            return None
+        asked = replace(question, request=earlier)
+        completion = self.cache.find(asked.key)
+        if completion is None or not is_complete(completion):
+            return None
+        return CachedAnswer(completion, asked.key)
+
     async def answer(self, question: Question) -> CachedAnswer:
         """Return an answer from the cache or the judge; raises `AskError` without one."""
         if self.cache is None:
@@ -446,7 +467,7 @@ def run(
             "signature": signed(),  # by now it is known what the model takes
             "rubric": rubric.name,
             "model": studies.model,
-            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "judge": _judge_entry(judge, writer),
             "prompt": judge.prompt.name if judge.prompt else None,
             "section": studies.section,
             "class_source": class_source,
@@ -474,6 +495,19 @@ def run(
         }
         summary = finish(writer, made_by, manifest, by)
     return RunResult(path, summary, progress)
+
+
+def _judge_entry(judge: Judge, writer: RunWriter) -> dict[str, object]:
+    """Return who judged; of a model behind an API also who served it, under which name, and when.
+
+    A provider may answer with another version of a model from one month to the next.
+    """
+    entry: dict[str, object] = {"name": judge.name, "version": judge.version, "note": judge.note}
+    if isinstance(judge, HostedJudge) and judge.provider:
+        entry["provider"] = judge.provider
+        entry["answered_as"] = dict(sorted(writer.answered_as.items()))
+        entry["answered_between"] = writer.answered_between
+    return entry
 
 
 def now() -> str:
