@@ -387,7 +387,7 @@ def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
 
 
 RUNS = Path("judge-runs")
-_SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
+_SELDOM = ("repeat", "scale", "served", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
     *("instructor", "pandas", "pyarrow", "pyyaml"),
@@ -467,7 +467,7 @@ def run(
             "signature": signed(),  # by now it is known what the model takes
             "rubric": rubric.name,
             "model": studies.model,
-            "judge": _judge_entry(judge, writer),
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
             "prompt": judge.prompt.name if judge.prompt else None,
             "section": studies.section,
             "class_source": class_source,
@@ -479,6 +479,7 @@ def run(
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
+            "served": _served(judge, writer),
             "batches": list(session.batches),
             "shard": shard and shard.record(whole, about_input),
             "combined": several and several.record,
@@ -497,17 +498,19 @@ def run(
     return RunResult(path, summary, progress)
 
 
-def _judge_entry(judge: Judge, writer: RunWriter) -> dict[str, object]:
-    """Return who judged; of a model behind an API also who served it, under which name, and when.
+def _served(judge: Judge, writer: RunWriter) -> dict[str, object] | None:
+    """Return who served a model behind an API, under which names it answered, and when.
 
     A provider may answer with another version of a model from one month to the next.
     """
-    entry: dict[str, object] = {"name": judge.name, "version": judge.version, "note": judge.note}
-    if isinstance(judge, HostedJudge) and judge.provider:
-        entry["provider"] = judge.provider
-        entry["answered_as"] = dict(sorted(writer.answered_as.items()))
-        entry["answered_between"] = writer.answered_between
-    return entry
+    if not isinstance(judge, HostedJudge) or not judge.provider:
+        return None
+    return {
+        "provider": judge.provider,
+        "model": judge.served_as,
+        "answered_as": dict(sorted(writer.answered_as.items())),
+        "answered_between": writer.answered_between,
+    }
 
 
 def now() -> str:
