@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import argument, command, format_option, options
+from judge.cli.options import argument, command, format_option, option, options
 from judge.cli.output import note, print_document, print_summary
-from judge.cli.progress import Owner, end_uncovered, forecast, judge_studies, watching
+from judge.cli.progress import (
+    Owner,
+    end_uncovered,
+    forecast,
+    judge_studies,
+    named_with_end,
+    watching,
+)
 from judge.cli.run_options import ROLES, ReportOptions, RunOptions, StudyOptions, column_option
 from judge.rubrics import Rubric
 from judge.tables.document import Document
@@ -35,7 +43,7 @@ _HELP = """
 
     \b
     judge {name} preds.json refs.json
-    judge {name} preds.json refs.json --judge gpt-4o --max-cost 20
+    judge {name} preds.json refs.json --judge gpt-6-luna --max-cost 20
 
     Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
     answers unreadable; 130 interrupted; 143 terminated, or its terminal closed; 141 output closed
@@ -188,7 +196,19 @@ class _Check(StudyOptions):
     preds: str = argument()
     refs: str | None = argument("[REFS]")
     columns: Mapping[str, Any] = column_option(*ROLES)
+    judge: str | None = option(
+        "--judge JUDGE",
+        "Also say of this judge whether it can be asked from here, and whether it ends soon.",
+    )
     form: str = format_option("table", "json")
+
+
+def _checked_judge(name: str) -> str:
+    """Return a judge's name and its end; raises `JudgeError` where it cannot be asked."""
+    from judge import backends, rubrics
+
+    settings = backends.JudgeSettings(environ=os.environ, say=note)
+    return named_with_end(backends.load(name, rubrics.load("green"), settings))
 
 
 @command("check")
@@ -196,7 +216,8 @@ def check(options: _Check) -> None:
     """Show what would be judged in PREDS and REFS, without asking a judge.
 
     Names the fields that ids and reports are read from, the study classes, further fields and
-    studies that are left out, and shows the first three studies. Then `judge RUBRIC --dry-run`
+    studies that are left out, and shows the first three studies. With --judge it says whether that
+    judge can be asked and when it ends. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
     from judge.running.cost import described, preview
@@ -204,6 +225,9 @@ def check(options: _Check) -> None:
     studies = limited(read_studies(options, options.preds, options.refs), options.limit)
     description = described(_questions(studies, options.chosen_shard(), options))
     lines = preview(description)
+    if options.judge is not None:
+        description["judge"] = _checked_judge(options.judge)
+        lines.append(("judge", description["judge"]))
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))
         for side in ("reference", "candidate"):

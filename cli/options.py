@@ -44,7 +44,6 @@ RENAMED = {
     "--top-p": "--body top_p=",
     "--seed": "--body seed=",
     "--sampling-seed": "--body seed=",
-    "--reasoning-effort": "--body reasoning_effort=",
     "--vllm-arg": "--server ",
     "--ray-address": "--server address=",
     "--ray-replicas": "--server replicas=",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import shutil
 import sys
@@ -18,6 +19,7 @@ from judge.cli.output import note, note_once
 from judge.text import counted, harmless
 
 if TYPE_CHECKING:
+    from judge.backends import Judge
     from judge.running.cost import SpendingLimit
     from judge.running.engine import Progress, ProgressListener, RunStoppedError
     from judge.running.session import JudgeSession, RunResult
@@ -124,6 +126,19 @@ def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunR
     return finished
 
 
+def named_with_end(judge: Judge) -> str:
+    """Return a judge's name, and when a model behind an API ends if that is soon.
+
+    The provider is asked where its key is there, else the table of models decides.
+    """
+    from judge.backends.hosted import HostedJudge
+
+    if not isinstance(judge, HostedJudge):
+        return judge.name
+    asyncio.run(judge.look_up_end())
+    return f"{judge.name} ({judge.note})" if judge.note else judge.name
+
+
 def forecast(
     session: JudgeSession, studies: StudySet | Sequence[Study], *, in_batches: bool = False
 ) -> None:
@@ -138,7 +153,7 @@ def forecast(
             return
         if n := session.cache and session.cache.n_damaged:
             note(f"{n:,} cached answers are damaged and would be asked for again.")
-        facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
+        facts = {"judge": named_with_end(session.judge), "studies": f"{len(studies):,}"}
         facts |= expected.facts(None if in_batches else session.concurrency)
     for name, value in facts.items():
         click.echo(f"{name:<16}{value}")

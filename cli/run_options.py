@@ -168,17 +168,19 @@ class JudgeOptions:
 
     judge: str | None = option(
         "--judge JUDGE",
-        "Who judges: lexicon (built in, the default), a model behind an OpenAI-compatible API such "
-        "as gpt-4o, vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster), hf:MODEL (in this "
-        "process), or lexicon:FILE. MODEL is a Hugging Face name or a folder.",
+        "Who judges: lexicon (built in, the default) or lexicon:FILE; a model behind an API, such "
+        "as gpt-6-luna, claude-haiku-5-5, gemini-3.5-flash-lite or azure:DEPLOYMENT; vllm:MODEL "
+        "(starts vLLM), ray:MODEL (on a Ray cluster) or hf:MODEL (in this process), where MODEL is "
+        "a Hugging Face name or a folder.",
     )
     prompt: str | None = option(
         "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
     )
     base_url: tuple[str, ...] = option(
         "--base-url URL",
-        "The model's server; several share the load. Default: OpenAI. The key is read from "
-        "OPENAI_API_KEY (AZURE_OPENAI_API_KEY, VLLM_API_KEY).",
+        "The model's server, which speaks OpenAI's protocol; several share the load. Default: the "
+        "provider of the model. The key is read from OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+        "GEMINI_API_KEY, AZURE_OPENAI_API_KEY or VLLM_API_KEY.",
     )
     server: Mapping[str, str | None] = pairs_option(
         "--server KEY[=VALUE]",
@@ -188,8 +190,19 @@ class JudgeOptions:
     )
     max_tokens: int | None = option(
         "--max-tokens N",
-        "The longest answer in tokens; longer ones are unparsed. Default: 2048, or 25000 for "
-        "reasoning models.",
+        "The longest answer in tokens, reasoning included; longer ones are unparsed. Default: "
+        "2048, 25000 for models that reason, 8192 for models of an API that judge does not know.",
+    )
+    reasoning_effort: str | None = option(
+        "--reasoning-effort EFFORT",
+        "How long the model may reason: none, minimal, low, medium, high, ... as it takes them. "
+        "Default: the least that it has.",
+    )
+    service_tier: str | None = option(
+        "--service-tier TIER",
+        "What the provider is to serve requests as; flex (OpenAI, Google) has the price of a batch "
+        "and answers later. It changes no answer.",
+        rare=True,
     )
     temperature: float | None = option(
         "--temperature NUMBER",
@@ -198,8 +211,7 @@ class JudgeOptions:
     )
     body: Mapping[str, object] = pairs_option(
         "--body KEY=JSON",
-        "A further parameter of each request (repeatable): top_p=0.9, seed=1, "
-        "reasoning_effort=low, top_k=20, ...",
+        "A further parameter of each request (repeatable): top_p=0.9, seed=1, top_k=20, ...",
         parse=json_or_word,
     )
     reply: Literal["auto", "text", "structured"] = option(
@@ -267,9 +279,18 @@ class RunningOptions(JudgeOptions):
     ) -> JudgeSession:
         """Return the session of a judge, with the options' settings; nothing is asked."""
         from judge.backends import JudgeSettings
+        from judge.backends.hosted import HostedJudge
         from judge.running.session import JudgeSession, RequestPolicy
 
-        sampling = {} if self.temperature is None else {"temperature": self.temperature}
+        sampling: dict[str, object] = {}
+        if self.temperature is not None:
+            sampling["temperature"] = self.temperature
+        if self.reasoning_effort is not None:
+            if "reasoning_effort" in self.body:
+                raise click.UsageError(
+                    "--reasoning-effort and --body reasoning_effort are one thing: give one"
+                )
+            sampling["reasoning_effort"] = self.reasoning_effort
         settings = JudgeSettings(
             prompt=self.prompt,
             base_url=self.base_url,
@@ -277,6 +298,7 @@ class RunningOptions(JudgeOptions):
             max_tokens=self.max_tokens,
             reply=None if self.reply == "auto" else self.reply,
             sampling={**sampling, **self.body},
+            service_tier=self.service_tier,
             environ=os.environ,
             say=note,
             sends=not self.dry_run,
@@ -289,13 +311,16 @@ class RunningOptions(JudgeOptions):
             max_cost=self.max_cost,
             give_up_after=self.give_up_after,
         )
-        return JudgeSession.load(
+        session = JudgeSession.load(
             *(rubric, judge, settings),
             policy=policy,
             cache=self.cache,
             budget=budget,
             repeat=repeat,
         )
+        if isinstance(session.judge, HostedJudge) and session.judge.note and not self.dry_run:
+            note(f"{session.judge.note}.")
+        return session
 
 
 @options

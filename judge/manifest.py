@@ -219,6 +219,15 @@ class SourceManifest(_Part):
     combined: CombinedEntry | None = None
 
 
+class ServedEntry(_Part):
+    """Who served a model behind an API, the names by which it answered, and when it did."""
+
+    provider: str
+    model: str
+    answered_as: dict[str, Count] = {}
+    answered_between: list[Moment] = []
+
+
 class RunManifest(_MadeBy):
     """What made a run: `manifest.json`."""
 
@@ -231,6 +240,7 @@ class RunManifest(_MadeBy):
     of_candidates: list[str] = []
     repeat: Count = 0
     scale: Annotated[list[Number], Field(max_length=2)] | None = None
+    served: ServedEntry | None = None
     batches: list[dict[str, Any]] = []
     shard: ShardEntry | None = None
     shards: list[dict[str, Any]] = []

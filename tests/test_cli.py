@@ -90,11 +90,9 @@ def test_old_option_names_work_and_name_the_new_ones(invoke: Invoke, tmp_path: P
     assert old.stdout == new.stdout
     assert Path("old/manifest.json").read_text().count('"id_field": "key"') == 1
     asked = ("--judge", "gpt-4o", "--dry-run")
-    old = invoke("green", PREDS, REFS, *asked, "--seed", "3", "--reasoning-effort=low")
+    old = invoke("green", PREDS, REFS, *asked, "--seed", "3")
     assert "write --body seed=3" in old.stderr
-    assert "write --body reasoning_effort=low" in old.stderr
-    body = ("--body", "seed=3", "--body", "reasoning_effort=low")
-    assert old.stdout == invoke("green", PREDS, REFS, *asked, *body).stdout
+    assert old.stdout == invoke("green", PREDS, REFS, *asked, "--body", "seed=3").stdout
     assert "needs a value" in invoke("green", PREDS, REFS, "--seed").stderr
     assert "No such option" in invoke("rates", "run", "--id-field", "x").stderr
 

@@ -90,6 +90,11 @@ _SOMETIMES: dict[str, frozenset[str]] = {
             "repeat",
             "rescored",
             "scale",
+            "served",
+            "served.answered_as",
+            "served.answered_between",
+            "served.model",
+            "served.provider",
             "shards",
         )
     ),

@@ -11,19 +11,23 @@ from dataclasses import replace
 from importlib import import_module
 
 from judge import plugins
-from judge.backends import added, options
+from judge.backends import added, models, options
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.rubrics import Rubric
 from judge.types import JudgeError
 
 __all__ = ["LEXICON", "TIMEOUT", "Judge", "JudgeSettings", "load"]
 
-LEXICON, _API = "lexicon", "openai"
+LEXICON, _OPENAI = "lexicon", "openai"
+# Who serves models behind an API, and the module of each.
+_PROVIDERS = {_OPENAI: "openai", "anthropic": "anthropic", "google": "google", "azure": "azure"}
 # The module of each kind of judge, with its function `load`. The kind is the part of a name before
 # the colon; a name without a colon is a model behind an API.
-_MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "local"}
+_MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "local", **_PROVIDERS}
 # What these take of `JudgeSettings.options`; the others take any flag of `vllm serve`.
-_OPTIONS: dict[str, set[str]] = {LEXICON: set(), _API: set(), "hf": {"cpu"}}
+_OPTIONS: dict[str, set[str]] = {LEXICON: set(), "hf": {"cpu"}} | {
+    provider: set() for provider in _PROVIDERS
+}
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
@@ -55,14 +59,17 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             meant = f" Did you mean {slip[0]}{colon}{name if colon else ''}?" if slip else ""
             raise JudgeError(
                 f"unknown judge {spec!r}.{meant} Write {LEXICON} for the built-in judge, "
-                "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with "
-                "--base-url"
+                "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-6-luna or "
+                "claude-haiku-5-5, or any name with --base-url"
             )
-        kind, name = _API, spec
+        # A server that is named speaks OpenAI's protocol, whatever its model is called.
+        kind, name = _OPENAI if is_elsewhere else models.provider_of(spec), spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
         raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
-    if settings.base_urls and kind not in (_API, "vllm"):
+    if settings.base_urls and kind not in (*_PROVIDERS, "vllm"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
+    if kind not in _PROVIDERS and settings.service_tier is not None:
+        raise JudgeError(f"the judge {spec} has no service tiers; leave out --service-tier")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")
     judge: Judge = module.load(name, rubric, settings)
     return judge

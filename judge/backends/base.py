@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -144,6 +145,10 @@ class Client(ABC):
         """Return how many tokens the server says question and answer have, None if it does not."""
         return None
 
+    async def ends(self, model: str) -> dt.date | None:  # noqa: ARG002
+        """Return the day on which the provider says that a model ends, None where it does not."""
+        return None
+
     @abstractmethod
     async def aclose(self) -> None:
         """Close the connection."""
@@ -175,6 +180,10 @@ class Servers(ABC):
 
     async def context(self, model: str) -> int | None:  # noqa: ARG002
         """Return how many tokens the server says question and answer have, None if it does not."""
+        return None
+
+    async def ends(self, model: str) -> dt.date | None:  # noqa: ARG002
+        """Return the day on which the provider says that a model ends, None where it does not."""
         return None
 
     @abstractmethod
@@ -367,6 +376,8 @@ class JudgeSettings:
         max_tokens: The longest answer; None for what suits the model.
         reply: `text` or `structured`; None for what suits.
         sampling: Further parameters by their name in a request.
+        service_tier: What requests are asked to be served as, such as `flex`; None for the
+            ordinary way.
         environ: Where keys are looked up.
         say: Tells the user something.
         sends: False where nothing will be sent, so that no key is needed.
@@ -379,6 +390,7 @@ class JudgeSettings:
     max_tokens: int | None = None
     reply: str | None = None
     sampling: Mapping[str, object] = field(default_factory=dict)
+    service_tier: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _text: None
     sends: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import time
 from collections import Counter
@@ -126,6 +127,17 @@ class Pool(Servers):
     async def context(self, model: str) -> int | None:
         """Return how many tokens the least busy server says question and answer have."""
         return await self._client(*self._least_busy()).context(model)
+
+    async def ends(self, model: str) -> dt.date | None:
+        """Return the day on which the provider says that a model ends; a key is needed for that."""
+        connection, key = self.places[0]
+        if key == NO_KEY:
+            return None
+        client = self._connect(connection, key)
+        try:
+            return await client.ends(model)
+        finally:
+            await client.aclose()
 
     def _least_busy(self) -> Place:
         """Return the server to ask: of the lost ones only where its minute is over, or all are."""

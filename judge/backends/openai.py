@@ -1,26 +1,31 @@
-"""Judges behind servers that speak OpenAI's chat completions: OpenAI, Azure, vLLM, ..."""
+"""Judges behind servers that speak OpenAI's chat completions: OpenAI, vLLM, a proxy, ...
+
+`instructor` makes the form of a structured reply from the rubric's model: its mode JSON_SCHEMA is
+OpenAI's own strict form.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judge.backends import options
+from judge.backends import models, options
 from judge.backends.base import Client, Judge, JudgeSettings, Mode
-from judge.backends.connection import FORM_KEY, NO_KEY, Connection, Pool
-from judge.backends.hosted import HostedJudge
-from judge.prompts import Prompt
+from judge.backends.connection import FORM_KEY, Connection
+from judge.backends.hosted import HostedJudge, Provider
+from judge.backends.refusals import RequestForm
 from judge.rubrics import Rubric
-from judge.types import CompletionRequest, JudgeError, Message
+from judge.types import CompletionRequest, Message
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 OPENAI_URL = "https://api.openai.com/v1"
+_AZURE_HOSTS = (".azure.com",)
+_STORE = "store"
 
 
 def connect(connection: Connection, key: str) -> Client:
@@ -32,18 +37,26 @@ def connect(connection: Connection, key: str) -> Client:
 
 def key_name(connection: Connection) -> str:
     """Return the name of the variable that has the key for a server."""
-    return "AZURE_OPENAI_API_KEY" if connection.host.endswith(".azure.com") else "OPENAI_API_KEY"
+    return "AZURE_OPENAI_API_KEY" if connection.host.endswith(_AZURE_HOSTS) else "OPENAI_API_KEY"
 
 
-def _key(model: str, connection: Connection, environ: Mapping[str, str]) -> str:
-    try:
-        return connection.key(environ, key_name(connection))
-    except JudgeError as error:
-        near = options.nearest_model(model) if connection.base_url == OPENAI_URL else ""
-        raise JudgeError(
-            f"the judge {model!r} is taken for a model behind an API: {error}.{near} Write lexicon "
-            "for the built-in judge"
-        ) from error
+PROVIDER = Provider(
+    name="openai",
+    url=OPENAI_URL,
+    url_variable="OPENAI_BASE_URL",
+    key_variable=key_name,
+    connect=connect,
+    # `flex` is served at the price of a batch, later and when there is room (types of the openai
+    # package 3.57.0, chat/completion_create_params.py).
+    service_tiers=("flex", "default", "priority"),
+)
+
+
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge for a model behind an OpenAI-compatible API."""
+    judge = OpenAIJudge(**PROVIDER.parts(model, rubric, settings))
+    judge.refusals.suggest = partial(options.nearest_model, model)
+    return judge
 
 
 def _messages(turns: Sequence[Message]) -> list[dict[str, str]]:
@@ -51,22 +64,11 @@ def _messages(turns: Sequence[Message]) -> list[dict[str, str]]:
 
 
 class Structured:
-    """Turns a conversation into the body of a request for a reply of the form `model`.
+    """The form of a reply as a request has it. The rubric's models validate what comes."""
 
-    `instructor` makes the schema's form from the rubric's model. The words for plain JSON are
-    those of the prompt. The rubric's models validate the reply where it is read.
-    """
-
-    def __init__(self, model: type[BaseModel], prompt: Prompt) -> None:
-        self._model, self._prompt = model, prompt
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
         self.schema: Mapping[str, object] = model.model_json_schema()
-
-    def described(self, turns: Sequence[Message]) -> list[Message]:
-        """Return a conversation whose system turn ends with the prompt's words for plain JSON."""
-        words = self._prompt.plain_json(json.dumps(self.schema, indent=2, ensure_ascii=False))
-        if turns[0].role != "system":
-            return [Message("system", words), *turns]
-        return [Message("system", f"{turns[0].content}\n\n{words}"), *turns[1:]]
 
     @cached_property
     def by_schema(self) -> dict[str, Any]:
@@ -82,44 +84,6 @@ class Structured:
         return form
 
 
-def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
-    """Return the judge for a model behind an API."""
-    named = settings.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/")
-    urls = settings.base_urls or (named or OPENAI_URL,)
-    places = []
-    for url in urls:
-        connection = Connection(url, settings.timeout)
-        key = NO_KEY
-        if settings.sends:
-            key = _key(model, connection, settings.environ)
-        places.append((connection, key))
-    if named and not settings.base_urls:
-        settings.say(f"The server is the one that OPENAI_BASE_URL names: {named}")
-    prompt, reply = options.prompt_and_reply(rubric, model, settings)
-    judge = OpenAIJudge(
-        name=model,
-        version=model,
-        served_as=model,
-        prompt=prompt,
-        reply=reply,
-        form=options.form(rubric, prompt, reply),
-        questions=options.questions(rubric, prompt, reply, settings.environ),
-        servers=Pool(places, model, settings.say, connect),
-        max_tokens=options.max_tokens(model, settings),
-        is_limit_asked=settings.max_tokens is not None,
-        asked=settings.sampling,
-        say=settings.say,
-    )
-    judge.refusals.suggest = partial(options.nearest_model, model)
-    if options.takes_no_temperature(model, settings):
-        # What it would refuse is not tried: in a batch a refusal takes a day.
-        form = judge.refusals.form.without("max_tokens", "max_completion_tokens")
-        if "temperature" not in settings.sampling:
-            form = form.without("temperature")
-        judge.refusals.form = form
-    return judge
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class OpenAIJudge(HostedJudge):
     """A model behind an OpenAI-compatible server."""
@@ -129,20 +93,38 @@ class OpenAIJudge(HostedJudge):
     )
     _forms: list[Structured] = field(init=False, default_factory=list)
 
-    def __post_init__(self, max_tokens: int, is_limit_asked: bool) -> None:
-        super().__post_init__(max_tokens, is_limit_asked)
-        forms = [(self.prompt, self.form), *self.questions.values()]
-        self._forms = [Structured(form, prompt) for prompt, form in forms if form is not None]
+    def __post_init__(self, max_tokens: int, is_limit_asked: bool, effort: object) -> None:
+        super().__post_init__(max_tokens, is_limit_asked, effort)
+        forms = [self.form, *(form for _, form in self.questions.values())]
+        self._forms = [Structured(form) for form in forms if form is not None]
+
+    def _first_form(self, effort: object) -> RequestForm:
+        form = super()._first_form(effort)
+        if not models.is_openai_reasoner(self.served_as):
+            return form
+        if self.facts is None and effort != "none" and "temperature" not in self.asked:
+            form = form.without("temperature")
+        return form.without("max_tokens", "max_completion_tokens")
+
+    @property
+    def handling(self) -> Mapping[str, object]:
+        """How the provider is to handle requests; OpenAI and Azure are to keep none of them."""
+        if _keeps(self.servers.location):
+            return {**super().handling, _STORE: False}
+        return super().handling
 
     def conversation(self, request: CompletionRequest) -> dict[str, Any]:
         """Return the messages, and the form of the reply as `mode` asks for it."""
+        body: dict[str, Any] = {"messages": _messages(self.turns(self.described(request)))}
         form = next((form for form in self._forms if form.schema == request.schema), None)
-        if form is None or self.mode is None:
-            return {"messages": _messages(self.turns(request.messages))}
-        turns: Sequence[Message] = request.messages
-        if self.mode is Mode.JSON:
-            turns = form.described(turns)
-        body: dict[str, Any] = {"messages": _messages(self.turns(turns))}
-        if self.mode is Mode.JSON_SCHEMA:
+        if form is not None and self.mode is Mode.JSON_SCHEMA:
             body[FORM_KEY] = form.by_schema
         return body
+
+
+def _keeps(url: str) -> bool:
+    """Whether a server is one of those that may keep what they are sent."""
+    if not url:
+        return False
+    hosts = [Connection(part).host for part in url.split(", ")]
+    return any(host.endswith((".openai.com", *_AZURE_HOSTS)) for host in hosts)

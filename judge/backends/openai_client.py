@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import httpx2  # comes with openai
@@ -16,11 +16,10 @@ from judge.backends.connection import Connection
 from judge.backends.refusals import SYSTEM
 from judge.backends.replies import MOST_BYTES
 from judge.backends.reply_reader import ReplyReader, error_of, token_count, words_of
-from judge.backends.sdk_client import SdkClient, http_client
+from judge.backends.sdk_client import LOOK_UP, SdkClient, day_of, http_client
 from judge.endings import FILTERED, NO_ANSWER, REFUSAL, kind_of
 from judge.types import Completion, Usage
 
-_LOOK_UP = 10.0  # seconds that the list of models may take
 # What a body has besides what may be refused.
 _NEEDED = frozenset({"model", "messages", "prompt", "stop_token_ids"})
 
@@ -69,7 +68,7 @@ class OpenAIReplies(ReplyReader):
             text=refusal or text,
             finish_reason=ending,
             model=model if isinstance(model, str) else "",
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             mode=mode.value if mode else None,
             elsewhere=elsewhere,
         )
@@ -79,13 +78,15 @@ class OpenAIReplies(ReplyReader):
         details = usage.get("prompt_tokens_details")
         if isinstance(details, Mapping) and jsonio.repeated_keys(details):
             return None
-        cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
         prompt = token_count(usage.get("prompt_tokens"))
         made = token_count(usage.get("completion_tokens"))
-        read = token_count(cached or 0)
-        if prompt is None or made is None or read is None:
+        read = token_count(_number(details, "cached_tokens"))
+        written = token_count(_number(details, "cache_write_tokens"))
+        if prompt is None or made is None or read is None or written is None:
             return None
-        return Usage(prompt_tokens=prompt, completion_tokens=made, cached_tokens=read)
+        return Usage(
+            prompt_tokens=prompt, completion_tokens=made, cached_tokens=read, written_tokens=written
+        )
 
     def refusable(self, sent: Mapping[str, Any]) -> list[str]:
         """Return the keys of a body besides those that it must have, and `system` for a turn."""
@@ -94,6 +95,13 @@ class OpenAIReplies(ReplyReader):
         if any(turn.get("role") in (SYSTEM, "developer") for turn in turns):
             names.append(SYSTEM)
         return names
+
+
+def _number(details: object, name: str) -> object:
+    """Return a count of the prompt's tokens, 0 where it is not said."""
+    if not isinstance(details, Mapping):
+        return 0
+    return details.get(name) or 0
 
 
 # Kinds of parts that are thought, or a call, and no answer.
@@ -152,10 +160,19 @@ class OpenAIClient(SdkClient):
         """Send a body as JSON and return the reply as it came."""
         return await self._openai.post(path, cast_to=httpx2.Response, content=content)
 
+    async def ends(self, model: str) -> dt.date | None:
+        """Return `shutdown_date` of the model at `/v1/models`, None where it is not said."""
+        try:
+            async with asyncio.timeout(min(self.connection.timeout, LOOK_UP)):
+                found = await self._openai.models.retrieve(model)
+            return day_of(getattr(found, "shutdown_date", None))
+        except (OSError, openai.OpenAIError, ValueError):
+            return None
+
     async def context(self, model: str) -> int | None:
         """Return `max_model_len` of the model in `/v1/models`, None where it is not said."""
         try:
-            async with asyncio.timeout(min(self.connection.timeout, _LOOK_UP)):
+            async with asyncio.timeout(min(self.connection.timeout, LOOK_UP)):
                 response: httpx2.Response = await self._openai.get(
                     "/models", cast_to=httpx2.Response
                 )

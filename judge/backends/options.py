@@ -8,27 +8,13 @@ import re
 from collections.abc import Mapping
 
 from judge import jsonio, rubrics
+from judge.backends import models
 from judge.backends.base import Form, JudgeSettings
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
 from judge.rubrics.derived import on_scale
 from judge.types import JudgeError
 
-MAX_TOKENS = 2048
-"""The longest answer in tokens: several times what one takes."""
-REASONING_MAX_TOKENS = 25_000
-"""The same where reasoning counts as answer: what OpenAI's guide to it advises to begin with
-(developers.openai.com/docs/guides/reasoning, "Allocating space for reasoning")."""
-
-# Models that reason without being told to, as their providers name them.
-_REASONS = re.compile(
-    r"(?:^|[/:])(?:o[1-9](?:-|$)|gpt-[5-9]|gpt-oss|deepseek-r(?:1|easoner)|qwq|magistral)"
-    r"|[-_](?:thinking|reasoner|reasoning)(?:[-_:]|$)",
-    re.IGNORECASE,
-)
-# OpenAI's own that reason: another name of the token limit, and no temperature
-# (developers.openai.com/docs/guides/reasoning).
-_OPENAI_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9])", re.IGNORECASE)
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 # What other options set, and what would spoil the one whole answer that is read.
@@ -54,18 +40,15 @@ def checked(sampling: Mapping[str, object]) -> dict[str, object]:
 
 
 def max_tokens(model: str, settings: JudgeSettings) -> int:
-    """Return how many tokens bound an answer: as asked, else by whether the model reasons."""
+    """Return how many tokens bound an answer of a model that judge itself runs.
+
+    As asked, else by whether the model is named as those that reason.
+    """
     if settings.max_tokens is not None:
         return settings.max_tokens
     effort = settings.sampling.get("reasoning_effort")
-    reasons = effort != "none" if effort is not None else _REASONS.search(model) is not None
-    return REASONING_MAX_TOKENS if reasons else MAX_TOKENS
-
-
-def takes_no_temperature(model: str, settings: JudgeSettings) -> bool:
-    """Whether a model is one of OpenAI's that reason, which take `max_completion_tokens` alone."""
-    is_off = settings.sampling.get("reasoning_effort") == "none"
-    return not is_off and _OPENAI_REASONS.search(model) is not None
+    reasons = effort != "none" if effort is not None else models.reasons(model)
+    return models.MAX_TOKENS_REASONING if reasons else models.MAX_TOKENS
 
 
 def nearest_model(model: str, provider: str = "openai") -> str:

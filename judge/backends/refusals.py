@@ -287,6 +287,7 @@ class Refusals:
     Attributes:
         model: The model, as messages name it.
         address: The server, as messages name it; "" for one that judge started.
+        key_name: The variable that the server's key is read from.
         form: How requests are put now.
         replacements: What takes the place of a refused parameter; others are left out.
         asked: The parameters that the user set: these are not left out, the run stops.
@@ -299,6 +300,7 @@ class Refusals:
 
     model: str = ""
     address: str = ""
+    key_name: str = "OPENAI_API_KEY"
     form: RequestForm = RequestForm()
     schema: str = ""
     replacements: Mapping[str, str] = field(default_factory=dict)
@@ -486,10 +488,7 @@ class Refusals:
                 "--max-tokens, or give the server a longer context"
             )
         if status in (_KEY, _RIGHTS):
-            return (
-                f"{url} refuses the key or the request {words}; check the key in OPENAI_API_KEY or "
-                "AZURE_OPENAI_API_KEY"
-            )
+            return f"{url} refuses the key or the request {words}; check the key in {self.key_name}"
         if status == _MODEL:
             hint = version_hint(url)
             near = self.suggest()

@@ -7,6 +7,7 @@ came: waiting, asking again and reading are the same for all providers, and so a
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
 import os
 import socket
@@ -32,6 +33,21 @@ from judge.backends.connection import Connection
 from judge.backends.replies import MOST_BYTES, TooLongReplyError, bounded
 from judge.backends.reply_reader import ReplyReader
 from judge.types import Completion, JudgeError
+
+LOOK_UP = 10.0
+"""How many seconds it may take to look something up about a model."""
+
+
+def day_of(moment: object) -> dt.date | None:
+    """Return the day of a date or a time in ISO 8601, None for nothing and for another thing."""
+    if isinstance(moment, dt.datetime):
+        return moment.date()
+    if not isinstance(moment, str):
+        return None
+    try:
+        return dt.datetime.fromisoformat(moment).date()
+    except ValueError:
+        return None
 
 
 def http_client(connection: Connection, most_bytes: int = MOST_BYTES) -> httpx2.AsyncClient:

@@ -210,7 +210,7 @@ class CachedClient:
         self._cache = cache
         self._progress = session.progress
         self._stop = session.stop
-        self._prices = Prices(session.judge.version, session.judge.billing_url)
+        self._prices = Prices.of(session.judge)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
         judge = session.judge
         if isinstance(judge, HostedJudge):
@@ -227,12 +227,12 @@ class CachedClient:
             flight = self._flights.get(name)
             is_shared = flight is not None
             if flight is None:
-                completion = self._cache.find(name)
-                if completion is not None:
+                answered = self._session.find(question)
+                if answered is not None:
                     self._progress.from_cache += 1
-                    if completion.mode in _MODES:
-                        self.refusals.note_cached(_MODES[completion.mode])
-                    return CachedAnswer(completion, name)
+                    if answered.completion.mode in _MODES:
+                        self.refusals.note_cached(_MODES[answered.completion.mode])
+                    return answered
                 if name in self._session.unanswerable:
                     raise self._session.unanswerable[name]
                 flight = self._start(question)
@@ -380,7 +380,13 @@ class CachedClient:
             self._limiter.answered()
             self._reached()
             # Kept before it is priced: whatever is odd about its usage, it is paid for.
-            self._cache.keep(question.key, question.record, completion, self._session.kind)
+            self._cache.keep(
+                question.key,
+                question.record,
+                completion,
+                self._session.kind,
+                is_batched=self._prices.in_batches,
+            )
             is_kept = True
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)

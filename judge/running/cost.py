@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from judge.backends import Judge
+from judge.backends.hosted import FLEX, HostedJudge
 from judge.running.engine import recall
 from judge.studies import StudySet
 from judge.text import counted, left_out
@@ -96,6 +98,15 @@ class Prices:
     model: str
     base_url: str | None
     in_batches: bool = False
+
+    @classmethod
+    def of(cls, judge: Judge, *, in_batches: bool = False) -> Self:
+        """Return the prices of a judge.
+
+        The service tier `flex` has the price of a batch at OpenAI and Google.
+        """
+        tier = judge.service_tier if isinstance(judge, HostedJudge) else None
+        return cls(judge.version, judge.billing_url, in_batches or tier == FLEX)
 
     def dollars(self, usage: Usage | None) -> float | None:
         """Return the US dollars of `usage`; None where the price or the usage is unknown."""
@@ -222,11 +233,11 @@ def forecast(
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None
-    prices = Prices(judge.version, judge.billing_url, in_batches=in_batches)
+    prices = Prices.of(judge, in_batches=in_batches)
     expected = Forecast(prices, cache.answer_tokens(session.kind))
     keys: set[str] = set()
     for study in studies:
-        exchanges = recall(session, cache, study)
+        exchanges = recall(session, study)
         if steps and any(exchange.question for exchange in exchanges):
             expected.further += steps.most - len(exchanges)
         for exchange in exchanges:
@@ -254,12 +265,12 @@ def count_earlier(session: JudgeSession, cache: CompletionCache, studies: Iterab
         return
     judge = session.judge
     direct = Prices(judge.version, judge.billing_url)
-    batched = Prices(judge.version, judge.billing_url, in_batches=True)
+    batched = Prices.of(judge, in_batches=True)
     counted_keys: set[str] = set()
     earlier = 0.0
 
     for study in studies:
-        for exchange in recall(session, cache, study):
+        for exchange in recall(session, study):
             if exchange.question is not None:
                 earlier += unknown.pop(exchange.question.key, 0.0)
             for answered in exchange.answers:

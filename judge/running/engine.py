@@ -37,7 +37,6 @@ from judge.types import (
 )
 
 if TYPE_CHECKING:
-    from judge.cache.store import CompletionCache
     from judge.running.session import JudgeSession
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
@@ -387,17 +386,17 @@ async def _all(tasks: Iterable[Awaitable[None]]) -> None:
             raise error
 
 
-def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[Exchange]:
+def recall(session: JudgeSession, study: Study) -> list[Exchange]:
     """Return how far the answers in the cache lead with the questions about `study`."""
     exchanges: list[Exchange] = []
     while now := _coming(session, study, exchanges):
         exchanges += now
         for exchange in now:
             while question := exchange.question:
-                completion = cache.find(question.key)
-                if completion is None:
+                answered = session.find(question)
+                if answered is None:
                     break
-                exchange.take(CachedAnswer(completion, question.key))
+                exchange.take(answered)
     return exchanges
 
 

@@ -603,6 +603,10 @@ class RunWriter:
     # Of each line its place among the studies, and where it begins in the file.
     _rows: list[tuple[int, int]] = field(default_factory=list)
     reply_modes: Counter[str] = field(default_factory=Counter)
+    answered_as: Counter[str] = field(default_factory=Counter)
+    """How many answers came from which model, as the server calls it."""
+    answered_between: list[str] = field(default_factory=list)
+    """When the first and the last of the answers were given; empty where that is unknown."""
     _sentences: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
@@ -618,14 +622,22 @@ class RunWriter:
         self._rows.append((judged.row, self._file.tell()))
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
         self.builder.add(judged.study, judged.outcome, judged.measures)
-        self.count_mode(judged)
+        self.count_answer(judged)
         if isinstance(judged.outcome, Failed) and judged.outcome.detail:
             self._sentences[judged.outcome.reason, judged.outcome.detail] += 1
 
-    def count_mode(self, judged: StudyResult) -> None:
-        """Count how a reply of a fixed form was asked for."""
-        if judged.completion and judged.completion.mode:
-            self.reply_modes[judged.completion.mode] += 1
+    def count_answer(self, judged: StudyResult) -> None:
+        """Count how an answer was asked for, which model gave it, and when."""
+        completion = judged.completion
+        if completion is None:
+            return
+        if completion.mode:
+            self.reply_modes[completion.mode] += 1
+        if completion.model:
+            self.answered_as[completion.model] += 1
+        if completion.created:
+            moments = [*self.answered_between, completion.created]
+            self.answered_between = [min(moments), max(moments)]
 
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""

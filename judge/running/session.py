@@ -25,6 +25,7 @@ from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
+from judge.rubrics.questions import is_complete
 from judge.running.engine import (
     PASSING,
     Interruption,
@@ -265,6 +266,26 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.spending = self._opened.enter_context(UnansweredRequests(self.cache.path))
         count_earlier(self, self.cache, studies)
 
+    def find(self, question: Question) -> CachedAnswer | None:
+        """Return the answer to a question in the cache, None where it has none.
+
+        A whole answer to the question as an earlier version asked it is one too.
+        """
+        assert self.cache is not None
+        completion = self.cache.find(question.key)
+        if completion is not None:
+            return CachedAnswer(completion, question.key)
+        if not isinstance(self.judge, HostedJudge):
+            return None
+        earlier = self.judge.as_earlier(question.request)
+        if earlier is None:
+            return None
+        asked = replace(question, request=earlier)
+        completion = self.cache.find(asked.key)
+        if completion is None or not is_complete(completion):
+            return None
+        return CachedAnswer(completion, asked.key)
+
     async def answer(self, question: Question) -> CachedAnswer:
         """Return an answer from the cache or the judge; raises `AskError` without one."""
         if self.cache is None:
@@ -366,7 +387,7 @@ def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
 
 
 RUNS = Path("judge-runs")
-_SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
+_SELDOM = ("repeat", "scale", "served", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
     *("instructor", "pandas", "pyarrow", "pyyaml"),
@@ -458,6 +479,7 @@ def run(
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
+            "served": _served(judge, writer),
             "batches": list(session.batches),
             "shard": shard and shard.record(whole, about_input),
             "combined": several and several.record,
@@ -474,6 +496,21 @@ def run(
         }
         summary = finish(writer, made_by, manifest, by)
     return RunResult(path, summary, progress)
+
+
+def _served(judge: Judge, writer: RunWriter) -> dict[str, object] | None:
+    """Return who served a model behind an API, under which names it answered, and when.
+
+    A provider may answer with another version of a model from one month to the next.
+    """
+    if not isinstance(judge, HostedJudge) or not judge.provider:
+        return None
+    return {
+        "provider": judge.provider,
+        "model": judge.served_as,
+        "answered_as": dict(sorted(writer.answered_as.items())),
+        "answered_between": writer.answered_between,
+    }
 
 
 def now() -> str:

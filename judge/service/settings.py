@@ -177,7 +177,7 @@ def _check_price(name: str, url: str | None, environ: Mapping[str, str]) -> None
     rubric = rubrics.load(rubrics.built_in()[0])
     settings = backends.JudgeSettings(base_url=url, environ=environ, sends=False)
     judge = backends.load(name, rubric, settings)
-    if Prices(judge.version, judge.billing_url).dollars(Usage(0, 1)) is None:
+    if Prices.of(judge).dollars(Usage(0, 1)) is None:
         raise JudgeError(
             f"{name} cannot have a --budget: the package genai-prices knows no price for it at "
             f"{judge.billing_url or 'this machine'}"

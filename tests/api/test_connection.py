@@ -186,7 +186,8 @@ def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], s
     ("model", "longest"),
     [
         *((name, 25_000) for name in ("o1", "gpt-5", "openai/gpt-oss-20b", "x:o4-mini", "QwQ")),
-        *((name, 2048) for name in ("gpt-4o", "gpt-4o3", "StanfordAIMI/GREEN-o1x")),
+        *((name, 2048) for name in ("gpt-4o", "gpt-4o-2024-11-20", "StanfordAIMI/GREEN-o1x")),
+        *((name, 8192) for name in ("gpt-4o3", "meta-llama/Llama-3.3-70B-Instruct")),
     ],
 )
 def test_an_answer_is_not_starved_by_its_reasoning(model: str, longest: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faultserver import Fault, FaultServer, always
@@ -73,7 +74,7 @@ def test_max_cost_stops_before_it_is_passed(
     runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(cached_client, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(cached_client, "Prices", SimpleNamespace(of=lambda _judge: PRICED))
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4)
     spent = stopped.value.progress.dollars
@@ -90,7 +91,7 @@ def test_every_attempt_is_paid_for(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's."""
-    monkeypatch.setattr(cached_client, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(cached_client, "Prices", SimpleNamespace(of=lambda _judge: PRICED))
     server.set_faults(studies={"study-0001": always(Fault.MALFORMED)})
     _, progress = runner(3, reask=2)
     stats = server.stats()

@@ -261,7 +261,7 @@ def test_what_a_server_names_is_left_out_and_the_signature_says_so(
     signature = Signature.parse(Run(ready.folder / "run").signature)
     sampling, form = signature.get("sampling", ""), signature.get("reply", "")
     assert ("temperature=0" in sampling) == (name != "temperature")
-    assert ("max_completion_tokens=2048" in sampling) == (name == "max_tokens")
+    assert ("max_completion_tokens=8192" in sampling) == (name == "max_tokens")
     assert ('system="user"' in sampling) == (name == "system")
     assert form.endswith(",json") == (name == "response_format")
     server.reset()
