@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +29,6 @@ from judge.backends.anthropic_client import AnthropicReplies, client
 from judge.backends.base import UnreadableReplyError
 from judge.backends.connection import Connection
 from judge.backends.replies import MOST_BYTES
-from judge.backends.sdk_client import http_client
 from judge.batching.provider import (
     MOST_PAGES,
     RETRIES,
@@ -117,8 +116,8 @@ class AnthropicBatches(BatchProvider):
     status_error = anthropic.APIStatusError
     sdk_error = anthropic.AnthropicError
 
-    def __init__(self, connection: Connection, key: str) -> None:
-        super().__init__(connection, key)
+    def __init__(self, connection: Connection, key: str, key_name: str) -> None:
+        super().__init__(connection, key, key_name)
         self._client = client(connection, key)
         # What may be asked twice is asked again at once.
         self._again = self._client.with_options(max_retries=RETRIES)
@@ -218,23 +217,14 @@ class AnthropicBatches(BatchProvider):
         with self.explained():
             await self._again.messages.batches.with_raw_response.delete(batch.id)
 
-    @asynccontextmanager
-    async def stream(self, place: str, most: int) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Give the bytes of the results at the address `place`."""
+    def stream(self, place: str, most: int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Return a context with the bytes of the results at the address `place`."""
         headers = {
             name: value
             for name, value in self._client.default_headers.items()
             if isinstance(value, str)
         }
-        request = {"headers": headers, "timeout": self.file_timeout}
-        async with (
-            http_client(self.connection, most) as http,
-            http.stream("GET", place, **request) as reply,
-        ):
-            if reply.status_code != httpx2.codes.OK:
-                await reply.aread()
-                raise self.refusal(reply)
-            yield reply.aiter_bytes()
+        return self.streamed(place, headers, most)
 
     async def results(
         self, batch: RemoteBatch, ids: Collection[str], path: Path
@@ -259,9 +249,11 @@ class AnthropicBatches(BatchProvider):
 
     def _in_words(self, batch: _Batch) -> RemoteBatch:
         """Return a batch in the words that all providers share."""
-        state, places = State.RUNNING, ()
+        state = State.RUNNING
+        places: tuple[str, ...] = ()
         if batch.processing_status == _ENDED:
-            state, places = State.COMPLETED, (self._results_of(batch),)
+            state = State.COMPLETED
+            places = (self._results_of(batch),)
             if batch.request_counts.canceled:
                 state = State.CANCELLED
             elif batch.request_counts.expired:

@@ -25,7 +25,7 @@ from judge.backends.base import (
     TransientError,
     UnreadableReplyError,
 )
-from judge.backends.connection import FORM_KEY, Place, Pool
+from judge.backends.connection import Place, Pool
 from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreError
 from judge.batching import providers
@@ -44,7 +44,7 @@ from judge.running.engine import (
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet
-from judge.types import JudgeError
+from judge.types import CompletionRequest, JudgeError, Message
 
 _LONG_LINE = 2**20
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
@@ -156,9 +156,10 @@ class BatchRun:
 
     async def ask(self) -> None:
         """Return when nothing is left to ask."""
-        self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
+        self._prices = Prices.of(self.judge, in_batches=True)
         connection, key = self.asked.place
-        async with self.asked.provider(connection, key) as self.provider:
+        made = self.asked.provider(connection, key, self.judge.key_name)
+        async with made as self.provider:
             while True:
                 async with self.ledger.lock():
                     for batch in self._batches(state=CREATING):
@@ -459,7 +460,8 @@ class BatchRun:
         found[key] = None
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
-            answer = self.provider.completion(result, self._sent(record, mode), mode)
+            sent = self._sent(record, mode) if result.is_error else {}
+            answer = self.provider.completion(result, sent, mode)
             completion = self.judge.with_ending(answer)
         except AskError as error:
             found[key] = error
@@ -473,12 +475,21 @@ class BatchRun:
             spent.paid(completion, self._prices.dollars(completion.usage))
 
     def _sent(self, record: Mapping[str, Any], mode: Mode | None) -> dict[str, Any]:
-        """Return as much of what was sent for a question as a refusal may name."""
-        sent: dict[str, Any] = {**self.judge.as_sent(record["sampling"])}
-        sent["messages"] = [{"role": role} for role, _ in record["messages"]]
-        if mode is Mode.JSON_SCHEMA:
-            sent[FORM_KEY] = {}
-        return sent
+        """Return what was sent for a question, as far as that is known by now."""
+        request = CompletionRequest(
+            endpoint=record["endpoint"],
+            model=record["model"],
+            messages=tuple(Message(role, content) for role, content in record["messages"]),
+            sampling=record["sampling"],
+            schema=record["schema"],
+        )
+        refusals = self.judge.refusals
+        now = refusals.form
+        refusals.form = replace(now, mode=mode)  # the batch's, where it has changed since
+        try:
+            return self.judge.body(request)
+        finally:
+            refusals.form = now
 
     def _weigh(
         self,
@@ -532,9 +543,8 @@ async def cancel(
             f"batch {batch.id} was sent to {batch.server}, and this command would send the key to "
             f"{connection.base_url}: if that address is right, add --base-url {batch.server}"
         )
-    key = providers.key(batch.provider, connection, environ)
     try:
-        async with providers.load(batch.provider)(connection, key) as provider:
+        async with providers.connected(batch.provider, connection, environ) as provider:
             remote = await provider.look(str(batch.remote_id))
             if remote.state is State.RUNNING:
                 remote = await provider.cancel(remote.id)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +26,6 @@ from judge.backends.base import UnreadableReplyError
 from judge.backends.connection import Connection
 from judge.backends.google import CONFIG
 from judge.backends.google_client import GoogleReplies, client
-from judge.backends.sdk_client import http_client
 from judge.batching.provider import (
     MOST_PAGES,
     BatchProvider,
@@ -142,8 +141,8 @@ class GoogleBatches(BatchProvider):
     status_error = errors.APIError
     sdk_error = errors.UnknownApiResponseError
 
-    def __init__(self, connection: Connection, key: str) -> None:
-        super().__init__(connection, key)
+    def __init__(self, connection: Connection, key: str, key_name: str) -> None:
+        super().__init__(connection, key, key_name)
         made, self._http = client(connection, key, _MOST_REPLY)
         self._genai = made.aio
         hooks = self._http.event_hooks
@@ -165,23 +164,27 @@ class GoogleBatches(BatchProvider):
 
     async def create(self, path: Path, mark: str, model: str) -> RemoteBatch:
         """Make the batch of requests that go with the call, or of an uploaded file of them."""
-        timeout = round(self.file_timeout * 1000)
-        options: dict[str, Any] = {"timeout": timeout}
-        source: Any = []
+        options = types.HttpOptions(timeout=round(self.file_timeout * 1000))
+        source: types.BatchJobSourceUnionDict = []
         if path.stat().st_size <= MOST_INLINE:
             requests = {"requests": _inlined(path)}
             # As they are: the SDK's own types would take them apart and put them together.
-            options["extra_body"] = {"batch": {"inputConfig": {"requests": requests}}}
+            options.extra_body = {"batch": {"inputConfig": {"requests": requests}}}
         else:
-            named = {"name": mark, "display_name": mark, "mime_type": "application/jsonl"}
+            about = types.UploadFileConfig(
+                name=mark,
+                display_name=mark,
+                mime_type="application/jsonl",
+                http_options=options.model_copy(),
+            )
             with self.explained(is_made=False):
-                file = await self._genai.files.upload(
-                    file=path, config={**named, "http_options": {"timeout": timeout}}
-                )
-                source = file.name
+                file = await self._genai.files.upload(file=path, config=about)
+                source = types.BatchJobSource(file_name=file.name)
         with self.explained(is_made=False):
             await self._genai.batches.create(
-                model=model, src=source, config={"display_name": mark, "http_options": options}
+                model=model,
+                src=source,
+                config=types.CreateBatchJobConfig(display_name=mark, http_options=options),
             )
             return _in_words(self._said(_Operation))
 
@@ -229,19 +232,11 @@ class GoogleBatches(BatchProvider):
         with self.explained():
             await self._genai.batches.delete(name=batch.id)
 
-    @asynccontextmanager
-    async def stream(self, place: str, most: int) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Give the bytes of the file `place`, such as `files/1234`."""
+    def stream(self, place: str, most: int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Return a context with the bytes of the file `place`, such as `files/1234`."""
         url = f"{self.url}/{_VERSION}/{place}:download?alt=media"
         headers = {"x-goog-api-key": self.key, "Accept-Encoding": "identity"}
-        async with (
-            http_client(self.connection, most) as http,
-            http.stream("GET", url, headers=headers, timeout=self.file_timeout) as reply,
-        ):
-            if reply.status_code != httpx2.codes.OK:
-                await reply.aread()
-                raise self.refusal(reply)
-            yield reply.aiter_bytes()
+        return self.streamed(url, headers, most)
 
     async def results(
         self, batch: RemoteBatch, ids: Collection[str], path: Path

@@ -58,8 +58,8 @@ class OpenAIBatches(BatchProvider):
     status_error = openai.APIStatusError
     sdk_error = openai.OpenAIError
 
-    def __init__(self, connection: Connection, key: str) -> None:
-        super().__init__(connection, key)
+    def __init__(self, connection: Connection, key: str, key_name: str) -> None:
+        super().__init__(connection, key, key_name)
         self._refused: set[str] = set()
         self._client = client(connection, key)
         # What may be asked twice is asked again at once.

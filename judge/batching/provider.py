@@ -10,7 +10,7 @@ import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -32,6 +32,7 @@ from judge.backends.connection import Connection
 from judge.backends.refusals import Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.backends.reply_reader import ReplyReader, masked
+from judge.backends.sdk_client import http_client
 from judge.types import Completion, JudgeError
 
 RETRIES = 4
@@ -134,6 +135,13 @@ class Result:
     reason: str = ""
     detail: str = ""
 
+    @property
+    def is_error(self) -> bool:
+        """Whether it is no answer, or may be none."""
+        if self.status is None or not 200 <= self.status < 300:
+            return True
+        return isinstance(self.body, Mapping) and bool(self.body.get("error"))
+
 
 class BatchProvider(ABC):
     """The batches of one server, for one event loop.
@@ -150,6 +158,7 @@ class BatchProvider(ABC):
         url: The server's address.
         connection: How it is reached.
         key: What it is sent as its key.
+        key_name: The variable that the key is from.
     """
 
     limits: ClassVar[Limits]
@@ -157,8 +166,8 @@ class BatchProvider(ABC):
     status_error: ClassVar[type[Exception]]
     sdk_error: ClassVar[type[Exception]]
 
-    def __init__(self, connection: Connection, key: str) -> None:
-        self.url, self.key = connection.base_url, key
+    def __init__(self, connection: Connection, key: str, key_name: str) -> None:
+        self.url, self.key, self.key_name = connection.base_url, key, key_name
         self.connection = connection
 
     async def __aenter__(self) -> Self:
@@ -273,7 +282,7 @@ class BatchProvider(ABC):
             return GoneError(f"{self.url} has lost a batch or its file: see judge batch cancel")
         wrong = self.replies(self.url, self.key).meaning(reply, {})
         if isinstance(wrong, RefusedError):
-            return Refusals(address=self.url).stop(wrong)
+            return Refusals(address=self.url, key_name=self.key_name).stop(wrong)
         return wrong
 
     @abstractmethod
@@ -282,6 +291,20 @@ class BatchProvider(ABC):
 
         Inside, `TooLongReplyError` is raised for more than `most` bytes.
         """
+
+    @asynccontextmanager
+    async def streamed(
+        self, url: str, headers: Mapping[str, str], most: int
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Give the bytes at an address of the server, as `stream` does."""
+        async with (
+            http_client(self.connection, most) as http,
+            http.stream("GET", url, headers=headers, timeout=self.file_timeout) as reply,
+        ):
+            if reply.status_code != httpx2.codes.OK:
+                await reply.aread()
+                raise self.refusal(reply)
+            yield reply.aiter_bytes()
 
     async def download(self, place: str, path: Path, n: int) -> None:
         """Write the file with the answers to `n` questions that lies at `place` to `path`.

@@ -58,6 +58,10 @@ def connection(
     return Connection(url, timeout)
 
 
-def key(name: str, server: Connection, environ: Mapping[str, str]) -> str:
-    """Return the key for a server, from its provider's own variable; raises `JudgeError`."""
-    return server.key(environ, _PROVIDERS[name].key_variable(server))
+def connected(name: str, server: Connection, environ: Mapping[str, str]) -> BatchProvider:
+    """Return the batches at a server, with the key from the provider's own variable.
+
+    Raises `JudgeError` where that is not set.
+    """
+    variable = _PROVIDERS[name].key_variable(server)
+    return load(name)(server, server.key(environ, variable), variable)

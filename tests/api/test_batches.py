@@ -387,7 +387,7 @@ def test_a_list_of_batches_without_an_end_is_no_list_without_the_batch() -> None
 
     async def find(url: str) -> object:
         sought = Sought(mark="b-1", n=1, since=datetime.now(UTC))
-        async with OpenAIBatches(Connection(url), "key") as provider:
+        async with OpenAIBatches(Connection(url), "key", "OPENAI_API_KEY") as provider:
             return (await provider.find(sought)).batch
 
     with Hostile(reply(said)) as endless, pytest.raises(JudgeError, match="no end"):

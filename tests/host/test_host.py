@@ -171,7 +171,8 @@ def test_cancelling_sends_the_key_only_to_the_named_server(
 def test_the_key_is_masked_in_a_batch_s_error() -> None:
     said = "no sk-secret-key"
     result = Result(id="q", status=None, reason="bad sk-secret-key", detail=said)
-    provider = OpenAIBatches(Connection("http://127.0.0.1:1/v1"), "sk-secret-key")
+    server = Connection("http://127.0.0.1:1/v1")
+    provider = OpenAIBatches(server, "sk-secret-key", "OPENAI_API_KEY")
     with pytest.raises(Exception, match=r"bad \*\*\*") as caught:
         provider.completion(result, {}, None)
     assert "sk-secret-key" not in str(caught.value)
