@@ -11,8 +11,9 @@ batch has failed.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import AbstractAsyncContextManager
+import warnings
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,7 +41,7 @@ from judge.batching.provider import (
 )
 from judge.manifest import first_of
 
-_VERSION = "v1beta"
+_VERSION = "v1beta"  # in which batches are documented; the package's own choice is v1
 _A_PAGE = 100
 # Requests of so many bytes go with the call that makes a batch; Google's limit is 20 MB.
 MOST_INLINE = 15_000_000
@@ -143,11 +144,18 @@ class GoogleBatches(BatchProvider):
 
     def __init__(self, connection: Connection, key: str, key_name: str) -> None:
         super().__init__(connection, key, key_name)
-        made, self._http = client(connection, key, _MOST_REPLY)
+        made, self._http = client(connection, key, _MOST_REPLY, _VERSION)
         self._genai = made.aio
         hooks = self._http.event_hooks
         self._http.event_hooks = {**hooks, "response": [*hooks["response"], self._keep]}
         self._reply: httpx2.Response | None = None
+
+    @contextmanager
+    def explained(self, *, is_made: bool = True) -> Iterator[None]:
+        """Turn the errors of the SDK into those of `judge`; a state that it lacks is no matter."""
+        with super().explained(is_made=is_made), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
 
     async def _keep(self, reply: httpx2.Response) -> None:
         """Keep a reply as it came. One request is under way at a time."""
@@ -164,7 +172,9 @@ class GoogleBatches(BatchProvider):
 
     async def create(self, path: Path, mark: str, model: str) -> RemoteBatch:
         """Make the batch of requests that go with the call, or of an uploaded file of them."""
-        options = types.HttpOptions(timeout=round(self.file_timeout * 1000))
+        timeout = round(self.file_timeout * 1000)
+        # With the address the SDK sends a file to this server, whatever host the server names.
+        options = types.HttpOptions(base_url=self.url, api_version=_VERSION, timeout=timeout)
         source: types.BatchJobSourceUnionDict = []
         if path.stat().st_size <= MOST_INLINE:
             requests = {"requests": _inlined(path)}
