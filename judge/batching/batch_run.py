@@ -529,12 +529,17 @@ async def cancel(
 ) -> str:
     """Cancel a batch, and return what became of it.
 
-    The key goes to the server that the command names (`base_url`, else `OPENAI_BASE_URL`, else
-    OpenAI), never to one that only the record of batches names. A batch that the provider no
-    longer has is forgotten, and its questions are asked again. Raises `JudgeError` for a batch
-    that has ended, and for one at another server.
+    The key goes to the server that the command names (`base_url`, else the provider's variable,
+    such as `OPENAI_BASE_URL`, else the provider), never to one that only the record of batches
+    names. A batch that the provider no longer has is forgotten, and its questions are asked again.
+    Raises `JudgeError` for a batch that has ended, and for one at another server.
     """
     batch = ledger.batch(batch_id)
+    if batch.state == CREATING:
+        raise JudgeError(
+            f"it is not known whether batch {batch.id} was made: the command that was making it "
+            f"finds out:\n  {batch.command}"
+        )
     if batch.state != RUNNING:
         raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
     connection = providers.connection(batch.provider, environ, base_url, TIMEOUT)

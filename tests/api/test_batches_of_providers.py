@@ -15,8 +15,12 @@ from faultserver.google_batches import GoogleBatches
 from hostile import Hostile, reply
 from running import Shell, keys
 
+from judge import backends, rubrics
+from judge.backends import models
 from judge.backends.connection import Connection
+from judge.backends.hosted import HostedJudge
 from judge.running.folder import Run
+from judge.studies import from_python
 
 pytest.importorskip("anthropic")
 types = pytest.importorskip("google.genai").types
@@ -273,3 +277,26 @@ def test_a_line_of_a_file_is_what_the_package_sends() -> None:
     level = request["generationConfig"].pop("thinkingConfig")["thinking_level"]
     request["generationConfig"]["thinkingConfig"] = {"thinkingLevel": level}
     assert google.as_sent(body) == request
+
+
+# OpenAI
+
+
+OPENAI = [facts.name for facts in models.table().models if facts.provider == "openai"]
+
+
+@pytest.mark.parametrize("model", [*OPENAI, "gpt-9-x"])
+def test_no_file_has_what_a_reasoning_model_refuses(model: str) -> None:
+    """A batch would come back refused a day later."""
+    settings = backends.JudgeSettings(sends=False)
+    judge = backends.load(model, rubrics.load("green"), settings)
+    assert isinstance(judge, HostedJudge)
+    (study,) = from_python(["Clear."], ["Clear."])
+    body = judge.body(judge.request(study))
+    facts = models.facts_of(model, "openai")
+    effort = body.get("reasoning_effort")
+    if facts is None or facts.reasons or effort is not None:
+        assert "max_tokens" not in body
+        assert "max_completion_tokens" in body
+    if facts is None or not facts.takes_temperature(effort):
+        assert "temperature" not in body
