@@ -156,13 +156,17 @@ class AnthropicBatches(BatchProvider):
     async def find(self, sought: Sought) -> Found:
         """Tell the batch by the ids in the results of those that it may be.
 
-        It may be any that was made since, has as many requests, and is not known to be another.
+        It may be any that was made about then, has as many requests, and is not known to be some
+        other.
         While one runs nobody can know whose it is.
         """
         undecided = []
+        # A call that makes a batch ends within the time for files.
+        latest = sought.since + timedelta(seconds=self.file_timeout) + _CLOCKS_APART
         for batch in await self._since(sought.since - _CLOCKS_APART):
             total = batch.request_counts.total
-            if batch.id in sought.named or (total and total != sought.n):
+            is_other = batch.id in sought.named or batch.created_at > latest
+            if is_other or (total and total != sought.n):
                 continue
             if batch.processing_status != _ENDED:
                 undecided.append(batch.id)

@@ -179,8 +179,7 @@ class BatchRun:
         One that may have been made stays as it is, until that is known.
         """
         named = {each.remote_id for each in self._batches() if each.remote_id is not None}
-        since = datetime.fromisoformat(batch.created)
-        sought = Sought(mark=batch.id, n=batch.n, since=since, named=named)
+        sought = Sought(mark=batch.id, n=batch.n, since=_moment(batch), named=named)
         for look in range(_LOOKS):
             if look:
                 await asyncio.sleep(max(self.policy.poll, _LEAST_PAUSE))
@@ -197,11 +196,13 @@ class BatchRun:
         if batch.id in self._undecided:
             return
         self._undecided.add(batch.id)
-        others = "a batch" if n == 1 else f"one of {n:,} batches"
+        candidates, end = f"one of the {n:,} batches", "they end"
+        if n == 1:
+            candidates, end = "the batch", "it ends"
         self.listener.say(
-            f"A command ended while it made batch {batch.id}. It may be {others} that "
-            f"{batch.server} is answering now; that is known when they end. Until then its "
-            "questions are not asked again."
+            f"A command ended while it made batch {batch.id}. That may be {candidates} that "
+            f"{batch.server} is answering now, which is known when {end}. Until then its questions "
+            "are not asked again."
         )
 
     async def _send(self) -> Counter[str]:
@@ -522,6 +523,18 @@ class BatchRun:
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
             self.session.budget.settle(batch.most, dollars)
+
+
+def _moment(batch: Batch) -> datetime:
+    """Return when a batch was about to be made; raises `JudgeError` where it is no time."""
+    try:
+        moment = datetime.fromisoformat(batch.created)
+    except ValueError as error:
+        raise JudgeError(
+            f"the record of batches has no time for batch {batch.id} ({batch.created[:40]!r}): "
+            "move the record away (its folder is `batches` in the cache)"
+        ) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 async def cancel(

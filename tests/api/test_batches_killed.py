@@ -169,7 +169,7 @@ def test_nothing_is_asked_again_while_a_batch_may_be_ours(
     ending.join()
     assert code == 0, err
     assert seen == [0], "asked again before it was known that the running batch is another's"
-    assert "that is known when they end" in err
+    assert "which is known when it ends" in err
     assert batches.stats().creates == 1
 
 
