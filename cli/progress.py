@@ -136,7 +136,7 @@ def named_with_end(judge: Judge) -> str:
     if not isinstance(judge, HostedJudge):
         return judge.name
     asyncio.run(judge.look_up_end())
-    return f"{judge.name} ({judge.note})" if judge.note else judge.name
+    return judge.note or judge.name  # the note begins with the name
 
 
 def forecast(

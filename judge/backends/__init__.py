@@ -62,8 +62,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
                 "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-6-luna or "
                 "claude-haiku-5-5, or any name with --base-url"
             )
-        # A server that is named speaks OpenAI's protocol, whatever its model is called.
-        kind, name = _OPENAI if is_elsewhere else models.provider_of(spec), spec
+        # A server that --base-url names speaks OpenAI's protocol, whatever its model is called.
+        kind, name = _OPENAI if settings.base_urls else models.provider_of(spec), spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
         raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
     if settings.base_urls and kind not in (*_PROVIDERS, "vllm"):

@@ -131,10 +131,9 @@ class GoogleClient(SdkClient):
 
     async def post(self, path: str, body: Mapping[str, Any], content: bytes) -> httpx2.Response:  # noqa: ARG002
         """Send a body and return the reply as it came."""
+        config = types.GenerateContentConfig(**body[CONFIG], should_return_http_response=True)
         made = await self._genai.aio.models.generate_content(
-            model=body["model"],
-            contents=body["contents"],
-            config={**body[CONFIG], "should_return_http_response": True},
+            model=body["model"], contents=body["contents"], config=config
         )
         reply = made.sdk_http_response
         if reply is None:

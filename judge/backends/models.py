@@ -83,7 +83,7 @@ class ModelFacts(BaseModel):
         """The least reasoning effort that can be asked for, None where there is no setting."""
         return self.efforts[0] if self.efforts else None
 
-    def takes_temperature(self, effort: str | None) -> bool:
+    def takes_temperature(self, effort: object) -> bool:
         """Whether a temperature that is sent has an effect, with this reasoning effort."""
         if self.temperature == "no_effort":
             return effort == "none"

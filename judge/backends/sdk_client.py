@@ -93,6 +93,7 @@ class SdkClient(Client):
     def __init__(self, connection: Connection, reader: ReplyReader) -> None:
         self.connection, self.reader = connection, reader
         self._url = connection.base_url
+        self._connection_errors: tuple[type[Exception], ...] = (OSError, *self.connection_errors)
         self._was_found = False
 
     @abstractmethod
@@ -117,7 +118,7 @@ class SdkClient(Client):
             self._was_found = True
             reply: httpx2.Response = error.response  # type: ignore[attr-defined]
             raise self.reader.meaning(reply, body) from error
-        except (OSError, *self.connection_errors) as error:
+        except self._connection_errors as error:
             raise self._unsent(error) from error
         self._was_found = True
         try:

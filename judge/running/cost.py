@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
+from statistics import mean
 from typing import TYPE_CHECKING, Any, Self
 
 from judge.backends import Judge
@@ -165,13 +168,14 @@ def _texts(request: CompletionRequest) -> list[str]:
 class Forecast:
     """Requests to send, answers already there, and what that may take.
 
-    `answer_tokens` is the mean of the newest answers in the cache; the worst are the longest
-    answers, each asked again as often as it may be. `further` requests may follow from the answers,
-    in no other number.
+    `answer_tokens` is the mean of the newest answers in the cache, or, where `is_of_examples`, of
+    answers to the example studies; the worst are the longest answers, each asked again as often as
+    it may be. `further` requests may follow from the answers, in no other number.
     """
 
     prices: Prices
     answer_tokens: float | None
+    is_of_examples: bool = False
     requests: int = 0
     cached: int = 0
     repeated: int = 0
@@ -198,7 +202,7 @@ class Forecast:
 
     @property
     def typical(self) -> Usage | None:
-        """The tokens if the answers are as long as those before; None where there are none."""
+        """The tokens if the answers are as long as those of `answer_tokens`; None without it."""
         if self.answer_tokens is None:
             return None
         return Usage(self.prompt_tokens, round(self.requests * self.answer_tokens))
@@ -215,13 +219,20 @@ class Forecast:
         spared = f"{self.cached:,} cached, {self.repeated:,} repeated"
         further = f"at most {self.further:,} that depend on their answers: in no number below"
         most = counted(self.most_requests, "request", "requests")
-        unseen = "unknown: the cache has no answer of this prompt (try --limit first)"
+        typical = "unknown: the cache has no answer of this prompt (try --limit first)"
+        if self.typical is not None:
+            typical = cost(self.typical)
+        if self.typical is not None and self.is_of_examples:
+            typical += (
+                ", with answers as long as the built-in judge's to the example studies; a model "
+                "that explains itself or reasons writes more (--limit 50 tells)"
+            )
         return {
             "requests": f"{self.requests:,} ({spared})",
             **({"further": further} if self.further else {}),
             "at a time": f"{concurrency:,}" if concurrency else "in batches, within a day",
             "tokens in": f"about {self.prompt_tokens:,}",
-            "typical": cost(self.typical) if self.typical else unseen,
+            "typical": typical,
             "worst": f"{most}, {cost(Usage(self.most_in, self.most_out))}",
         }
 
@@ -234,7 +245,10 @@ def forecast(
     if cache is None:
         return None
     prices = Prices.of(judge, in_batches=in_batches)
-    expected = Forecast(prices, cache.answer_tokens(session.kind))
+    known = cache.answer_tokens(session.kind)
+    expected = Forecast(prices, known)
+    if known is None:
+        expected.answer_tokens, expected.is_of_examples = _example_tokens(session), True
     keys: set[str] = set()
     for study in studies:
         exchanges = recall(session, study)
@@ -249,6 +263,35 @@ def forecast(
             if (question := exchange.question) is not None:
                 expected.add(question.request, session.policy.reask + 1 - question.attempt)
     return expected
+
+
+def _example_tokens(session: JudgeSession) -> float | None:
+    """Return the mean tokens of the built-in judge's answers to the example studies, as estimated.
+
+    They are in the form that is asked for. None for a rubric that the built-in judge does not
+    answer, and for one that asks several questions about a study.
+    """
+    from judge import backends, rubrics
+    from judge.prompts import STRUCTURED
+    from judge.studies import read_pair
+
+    rubric = rubrics.load(session.rubric.name)
+    if rubric.baseline is None or rubric.render is None or rubric.steps is not None:
+        return None
+    lexicon = backends.load(backends.LEXICON, rubric)
+    examples = files("judge.examples")
+    studies = read_pair(str(examples.joinpath("preds.json")), str(examples.joinpath("refs.json")))
+
+    async def answers() -> list[str]:
+        return [(await lexicon.complete(lexicon.request(study))).text for study in studies]
+
+    lengths = []
+    for study, text in zip(studies, asyncio.run(answers()), strict=True):
+        if session.judge.reply == STRUCTURED and rubric.structured is not None:
+            annotation = rubric.parse(text, study, complete=True)
+            text = rubric.structured.render(annotation)
+        lengths.append(len(text))
+    return mean(lengths) / _CHARACTERS_A_TOKEN
 
 
 def count_earlier(session: JudgeSession, cache: CompletionCache, studies: Iterable[Study]) -> None:

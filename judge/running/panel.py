@@ -331,7 +331,7 @@ class SeveralReferences:
         for end in judged:
             writer.add(end)
         for end in ends:
-            writer.count_mode(end)
+            writer.count_answer(end)
         per_study = Counter(map(len, self._studies.every_reference))
         counts = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
         return [*notes, f"references of a study: {', '.join(counts)}"]

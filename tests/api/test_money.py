@@ -43,6 +43,23 @@ def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
     assert prices.at_most(request) is None
 
 
+def test_the_typical_cost_without_answers_is_that_of_the_example_studies(tmp_path: Path) -> None:
+    for name, is_known in (("green", True), ("crimson", True), ("direct", False)):
+        rubric = rubrics.load(name)
+        judge = backends.load("gpt-6-luna", rubric, backends.JudgeSettings(sends=False))
+        with JudgeSession(rubric, judge, RequestPolicy(), tmp_path) as opened:
+            coming = forecast(opened, study_set(1000))
+        assert coming is not None
+        said = coming.facts(1)["typical"]
+        assert ("answers as long as the built-in judge's" in said) == is_known
+        if not is_known:
+            assert said.startswith("unknown")
+            continue
+        tokens = Usage(coming.prompt_tokens, coming.typical.completion_tokens)  # type: ignore[union-attr]
+        assert f"${Prices.of(judge).dollars(tokens):,.2f}" in said
+        assert 50_000 < tokens.completion_tokens < 500_000, "of a thousand studies"
+
+
 def test_the_typical_cost_is_that_of_the_answers_before(
     server: FaultServer, runner: Runner
 ) -> None:

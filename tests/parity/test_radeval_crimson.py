@@ -40,12 +40,13 @@ def _reply(rng: random.Random) -> dict[str, Any]:
         [
             {
                 "id": f"{letter}{at}",
-                "finding": f"nodule {at}",
+                # Each report in its own words: what both have in the same words is not missing.
+                "finding": f"{word} {at}",
                 "clinical_significance": rng.choice(rng.choice([LEVELS, LEVELS, LEVELS[-1:]])),
             }
             for at in range(1, rng.choice([0, 1, 2, 3, 6]) + 1)
         ]
-        for letter in "RP"
+        for letter, word in (("R", "nodule"), ("P", "opacity"))
     ]
     reference, candidate = ([one["id"] for one in side] for side in sides)
     pairs = [
