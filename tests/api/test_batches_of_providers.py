@@ -282,7 +282,12 @@ def test_a_line_of_a_file_is_what_the_package_sends() -> None:
 # OpenAI
 
 
-OPENAI = [facts.name for facts in models.table().models if facts.provider == "openai"]
+# Open models are served by others, in whose protocol `max_tokens` is the name.
+OPENAI = [
+    facts.name
+    for facts in models.table().models
+    if facts.provider == "openai" and not facts.name.startswith("gpt-oss")
+]
 
 
 @pytest.mark.parametrize("model", [*OPENAI, "gpt-9-x"])
