@@ -96,11 +96,20 @@ def assert_whole(ready: Shell, server: FaultServer) -> None:
     assert left <= {"ledger.db", "making.lock"}, "reports are left on disk"
 
 
-@pytest.mark.parametrize(
-    ("kind", "event", "is_done"),
-    [(kind, event, done) for kind in EVENTS for event in EVENTS[kind] for done in (False, True)],
-    indirect=["kind"],
-)
+# The moments at which something could be lost or bought twice; the others take their time in CI.
+DECISIVE = ("create_batch", "get_content", "get_results")
+
+
+def moments() -> list[object]:
+    found: list[object] = []
+    for kind, events in EVENTS.items():
+        for event in events:
+            marks = () if event in DECISIVE else (pytest.mark.ci,)
+            found += [pytest.param(kind, event, done, marks=marks) for done in (False, True)]
+    return found
+
+
+@pytest.mark.parametrize(("kind", "event", "is_done"), moments(), indirect=["kind"])
 def test_killed_at(ready: Shell, server: FaultServer, event: str, *, is_done: bool) -> None:
     kill_at(ready, server, event, is_done=is_done)
     assert_whole(ready, server)
