@@ -187,6 +187,40 @@ def test_a_wrong_key_names_its_variable(server: FaultServer, ready: Shell) -> No
     assert {"anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}[server_name(ready)] in err
 
 
+ODD = [
+    None,
+    [],
+    "text",
+    {},
+    {"id": 5, "name": 5},
+    {"id": "msgbatch_1", "processing_status": ["ended"], "name": "batches/1", "metadata": []},
+    {"name": "batches/1", "metadata": {"state": ["BATCH_STATE_SUCCEEDED"]}},
+    {"name": "batches/../x"},
+    b"<html>Sign in</html>",
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("model", sorted({model for _, model in KINDS.values()}))
+@pytest.mark.parametrize("said", ODD, ids=range(len(ODD)))
+def test_a_batch_of_another_form_is_one_message(tmp_path: Path, model: str, said: object) -> None:
+    with Hostile(reply(said)) as odd:
+        made = Shell(tmp_path, odd.url.removesuffix("/v1"), "green", model)
+        made.write(2)
+        code, _, err = made.run(*BATCH)
+    assert code == 2, err
+    assert "Traceback" not in err
+    assert "no batch" in err or "about batches" in err, err
+
+
+@pytest.mark.parametrize("kind", ["google"], indirect=True)
+def test_why_a_batch_has_failed_is_said(server: FaultServer, ready: Shell) -> None:
+    server.batches.limit = 0
+    code, _, err = ready.run(*BATCH)
+    assert code == 2
+    assert "Too much is waiting." in err
+
+
 # Anthropic
 
 

@@ -13,6 +13,7 @@ from faultserver.replies import Reply
 _ENDINGS = {"stop": "STOP", "length": "MAX_TOKENS"}
 _CODES = {400: 3, 403: 7, 429: 8}
 _STATES = {
+    "validating": "PENDING",
     "in_progress": "RUNNING",
     "cancelling": "RUNNING",
     "completed": "SUCCEEDED",
@@ -108,7 +109,6 @@ class GoogleBatches(Batches):
         batch = Batch(
             name, {"display": asked["displayName"], "model": model}, lines, plan, file or ""
         )
-        batch.status = "in_progress"
         self._add(batch)
         return _json(self._said(batch))
 
