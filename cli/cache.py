@@ -159,13 +159,19 @@ def list_(options: _List) -> None:
         batches = ledger.batches()
     rows = [
         (
-            *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
-            *(batch.remote_state or batch.state, batch.n, batch.answered),
+            batch.id,
+            batch.rubric,
+            batch.judge,
+            batch.provider,
+            batch.created[:16].replace("T", " "),
+            batch.remote_state or batch.state,
+            batch.n,
+            batch.answered,
         )
         for batch in batches
     ]
     head = columns(
-        *("batch", "rubric", "judge", "made", "state", "asked||count", "answered||count")
+        "batch", "rubric", "judge", "provider", "made", "state", "asked||count", "answered||count"
     )
     document = Document(tables=[Table("batches", "Batches", head, rows)])
     print_document(document, options.form, [asdict(batch) for batch in batches])
@@ -175,7 +181,8 @@ def list_(options: _List) -> None:
 class _Cancel:
     batch_id: str = argument("ID")
     base_url: str | None = option(
-        "--base-url URL", "The server that has the batch, as when it was sent. Default: OpenAI."
+        "--base-url URL",
+        "The server that has the batch, as when it was sent. Default: the provider's own.",
     )
     cache: Path | None = cache_option()
 
@@ -185,7 +192,8 @@ def cancel_(options: _Cancel) -> None:
     """Cancel a batch. Its answers so far are paid for; the command that made it collects them.
 
     A batch that the provider no longer has is forgotten, and its questions are asked again. The
-    key is sent to the server of --base-url, OPENAI_BASE_URL or OpenAI only.
+    key, from the provider's own variable, is sent to the server of --base-url, to the one that the
+    provider's variable names, such as OPENAI_BASE_URL, or to the provider only.
     """
     from judge.batching.batch_run import cancel
 

@@ -66,7 +66,7 @@ def command_for(rubric: Rubric) -> click.Command:
         if batches is not None:
             from judge.batching.batch_run import require_batch_judge
 
-            require_batch_judge(session)
+            require_batch_judge(session, batches.most)
         studies = read_context(rubric, options, options.preds, options.refs)
         sides = (f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference"))
         note("; ".join(sides))

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from judge.running.session import JudgeSession
     from judge.studies import NamedFields
 
-# OpenAI takes no more questions in a batch.
-_MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
 _ALL_ROLES = (*ROLES, "prior", "context")
 _NOT_RECORDED = ("columns", "judge", "form", "out", "cache")
@@ -336,12 +334,11 @@ class BatchOptions:
         "Ask through the provider's batches: cheaper, answered within a day. After Ctrl-C the same "
         "command comes back to them.",
     )
-    batch_size: int = option(
+    batch_size: int | None = option(
         "--batch-size N",
-        "The most questions in a batch.",
+        "The most questions in a batch. Default: as many as the provider takes.",
         rare=True,
-        type=click.IntRange(1, _MOST_REQUESTS),
-        default=_MOST_REQUESTS,
+        type=click.IntRange(1),
     )
     batch_poll: float = option(
         "--batch-poll SECONDS", "How often to look at a batch.", rare=True, default=30.0

@@ -42,11 +42,12 @@ def load(deployment: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             f"azure:{deployment} needs the address of your resource: set {_ENDPOINT} or --base-url "
             "to https://NAME.openai.azure.com"
         )
-    settings = replace(settings, base_url=tuple(map(_with_path, urls)))
+    settings = replace(settings, base_url=tuple(map(with_path, urls)))
     judge = openai.OpenAIJudge(**PROVIDER.parts(deployment, rubric, settings))
     judge.refusals.suggest = partial(options.nearest_model, deployment)
     return judge
 
 
-def _with_path(url: str) -> str:
+def with_path(url: str) -> str:
+    """Return the address of a resource with the path of version 1."""
     return url if "/openai" in url else url + _PATH

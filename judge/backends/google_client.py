@@ -101,15 +101,16 @@ class GoogleReplies(ReplyReader):
 
 
 def client(
-    connection: Connection, key: str, most_bytes: int = MOST_BYTES
+    connection: Connection, key: str, most_bytes: int = MOST_BYTES, api_version: str | None = None
 ) -> tuple[genai.Client, httpx2.AsyncClient]:
     """Return a client that sends each request once, and the HTTP client that it uses.
 
-    The second is the caller's to close.
+    The second is the caller's to close. `api_version` is None for the package's own choice.
     """
     http = http_client(connection, most_bytes)
     http_options = types.HttpOptions(
         base_url=connection.base_url,
+        api_version=api_version,
         timeout=round(connection.timeout * 1000),
         headers={"Accept-Encoding": "identity"},
         httpx_async_client=http,

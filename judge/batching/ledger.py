@@ -27,7 +27,10 @@ CREATING, RUNNING, OVER = "creating", "running", "over"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of `n` questions that cost at most `most` US dollars (None if unknown)."""
+    """One batch of `n` questions that cost at most `most` US dollars (None if unknown).
+
+    `server` is an address of `provider`. `mode` is how the replies are held to their form.
+    """
 
     id: str
     run: str
@@ -38,6 +41,7 @@ class Batch:
     mode: str | None
     command: str
     created: str
+    provider: str = "openai"
     state: str = CREATING
     remote_id: str | None = None
     remote_state: str | None = None
@@ -60,6 +64,7 @@ class _BatchRecord(TypedDict):
     mode: str | None
     command: str
     created: str
+    provider: NotRequired[str]
     state: NotRequired[Literal["creating", "running", "over"]]
     remote_id: NotRequired[str | None]
     remote_state: NotRequired[str | None]

@@ -1,4 +1,4 @@
-"""What a provider says of its batches, checked where it is read.
+"""What OpenAI says of its batches, checked where it is read.
 
 The models of the package openai take any JSON. A status that is a list, or a batch without an id,
 would be found out later, when the batch is paid for.
@@ -18,7 +18,7 @@ from judge.manifest import first_of
 _SHOWN = 300
 
 
-class RemoteError(BaseModel):
+class FileFault(BaseModel):
     """Why a batch was refused: a line of its file, if it is one line's fault, and words."""
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -28,22 +28,23 @@ class RemoteError(BaseModel):
     message: str | None = None
 
 
-class RemoteErrors(BaseModel):
+class FileFaults(BaseModel):
     """The reasons why a batch was refused."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    data: list[RemoteError] | None = None
+    data: list[FileFault] | None = None
 
 
-class RemoteBatch(BaseModel):
+class OpenAIBatch(BaseModel):
     """A batch as its provider describes it, as far as it is used here."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
     id: str = Field(min_length=1)
     status: str
-    errors: RemoteErrors | None = None
+    input_file_id: str | None = None
+    errors: FileFaults | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
     metadata: dict[str, Any] | None = None
@@ -53,17 +54,17 @@ class RemoteBatch(BaseModel):
     def _in_words(cls, errors: object) -> object:
         """Keep errors of another form as words: that the batch has failed is known without them."""
         try:
-            RemoteErrors.model_validate(errors or {})
+            FileFaults.model_validate(errors or {})
         except pydantic.ValidationError:
             return {"data": [{"message": json.dumps(errors, default=str)[:_SHOWN]}]}
         return errors or None
 
 
-def batch_of(reply: object) -> RemoteBatch:
+def batch_of(reply: object) -> OpenAIBatch:
     """Return the batch in what openai made of a reply; raises `UnreadableReplyError`."""
     plain = reply.model_dump(warnings=False) if isinstance(reply, BaseModel) else reply
     try:
-        return RemoteBatch.model_validate(plain)
+        return OpenAIBatch.model_validate(plain)
     except pydantic.ValidationError as error:
         raise UnreadableReplyError(f"it is no batch ({first_of(error)})") from error
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 from contextlib import chdir
+from importlib import import_module
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from click.testing import CliRunner
 from faultserver import FaultServer
@@ -20,6 +25,9 @@ from judge.running.engine import Progress, ProgressListener, judge_set
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession, RequestPolicy
 from judge.studies import StudySet, from_python
+
+# What variables with keys and addresses begin with.
+_PROVIDERS = ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE")
 
 
 def keys(n: int) -> list[str]:
@@ -83,10 +91,12 @@ class Runner:
 class Shell:
     """The command line, on study files in a folder of its own."""
 
-    def __init__(self, folder: Path, url: str, rubric: str) -> None:
+    def __init__(self, folder: Path, url: str, rubric: str, model: str = "model-x") -> None:
         self.folder = folder
         self.url = url
         self.rubric = rubric
+        self.model = model
+        self.patches: dict[str, object] = {}
 
     def write(self, n: int) -> None:
         studies = study_set(n)
@@ -104,12 +114,25 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI")},
+            env={k: v for k, v in os.environ.items() if not k.startswith(_PROVIDERS)},
         )
+
+    def fork(self, *options: str) -> BaseProcess:
+        """Run it in a process of its own that has loaded all modules already, and says nothing.
+
+        There `patches` hold, such as `{"judge.module.NAME": 0}`.
+        """
+        words = [*self._command, *options]
+        # Python 3.11 does not tell the process that is forked where modules are.
+        with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
+            forkserver.ensure_running()
+        process = _FORKS.Process(target=_forked, args=(self.folder, words, self.patches))
+        process.start()
+        return process
 
     def judge(self, *words: str) -> tuple[int, str, str]:
         """Run a command in this process, in the same folder."""
-        hidden = {name: None for name in os.environ if name.startswith("OPENAI")}
+        hidden = {name: None for name in os.environ if name.startswith(_PROVIDERS)}
         with chdir(self.folder):
             done = CliRunner().invoke(main, words, env=hidden)
         return done.exit_code, done.stdout, done.stderr
@@ -119,5 +142,19 @@ class Shell:
 
     @property
     def _command(self) -> list[str]:
-        asked = ["--judge", "model-x", "--base-url", self.url, "--cache", "cache"]
+        asked = ["--judge", self.model, "--base-url", self.url, "--cache", "cache"]
         return [self.rubric, "preds.json", "refs.json", *asked]
+
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["preloaded"])
+
+
+def _forked(folder: Path, words: list[str], patches: dict[str, object]) -> None:
+    for name, value in patches.items():
+        module, _, attribute = name.rpartition(".")
+        setattr(import_module(module), attribute, value)
+    for name in [name for name in os.environ if name.startswith(_PROVIDERS)]:
+        del os.environ[name]
+    with chdir(folder):
+        CliRunner().invoke(main, words)

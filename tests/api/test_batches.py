@@ -10,6 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from support import Invoke
 from judge.backends.connection import Connection
 from judge.batching import batch_run
 from judge.batching.ledger import Ledger
+from judge.batching.openai import OpenAIBatches
+from judge.batching.provider import Sought
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -71,6 +74,43 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         assert ledger.execute("SELECT * FROM question").fetchall() == [], "they hold reports"
     assert not (folder / "requests.jsonl").exists()
+    assert server.batches.kept() == [], "files hold reports, too, and are deleted when read"
+
+
+def test_files_at_openai_have_a_day_on_which_they_end(server: FaultServer, ready: Shell) -> None:
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    week, days = 7 * 86_400, 3 * 86_400
+    asked, form = server.batches.asked, server.batches.form
+    assert asked["output_expires_after"] == {"anchor": "created_at", "seconds": week}
+    assert form["expires_after[anchor]"] == "created_at"
+    assert form["expires_after[seconds]"] == str(days)
+
+
+def test_a_server_that_knows_no_such_day_is_asked_without(
+    server: FaultServer, ready: Shell
+) -> None:
+    server.batches.refuses = {"expires_after", "output_expires_after"}
+    code, _, err = ready.run(*BATCH, "--batch-size", "6")
+    assert code == 0, err
+    paid_once(server)
+    requests = server.batches.stats().requests
+    assert (requests["upload_file"], requests["create_batch"]) == (3, 3), "it is refused once"
+
+
+def test_files_that_cannot_be_deleted_are_named(server: FaultServer, ready: Shell) -> None:
+    server.batches.meet("delete_file", always(Fault.UNAVAILABLE))
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert "could not be deleted" in err
+    paid_once(server)
+
+
+def test_a_batch_has_no_more_than_its_provider_takes(server: FaultServer, ready: Shell) -> None:
+    code, _, err = ready.run(*BATCH, "--batch-size", "50001")
+    assert code == 2
+    assert "at most 50,000" in err
+    assert not server.batches.stats().requests
 
 
 def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
@@ -346,8 +386,9 @@ def test_a_list_of_batches_without_an_end_is_no_list_without_the_batch() -> None
     said = {"object": "list", "data": [OBJECT], "has_more": True}
 
     async def find(url: str) -> object:
-        async with batch_run.Provider(Connection(url), "key") as provider:
-            return await provider.find("b-1")
+        sought = Sought(mark="b-1", n=1, since=datetime.now(UTC))
+        async with OpenAIBatches(Connection(url), "key", "OPENAI_API_KEY") as provider:
+            return (await provider.find(sought)).batch
 
     with Hostile(reply(said)) as endless, pytest.raises(JudgeError, match="no end"):
         asyncio.run(find(endless.url))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from faultserver.faults import Fault, StudyPlan
-from faultserver.replies import NOTHING, Reply, error_for, plus
+from faultserver.replies import NOTHING, Reply, error, error_for, plus
 from judge.types import Usage
 
 
@@ -42,13 +43,15 @@ class BatchStats:
 
 
 @dataclass(slots=True)
-class _Batch:
+class Batch:
     id: str
     metadata: dict[str, str] | None
     lines: list[dict[str, Any]]
     plan: BatchPlan
+    input: str = ""
     polls: int = 0
     status: str = "validating"
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
     errors: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
     written: dict[str, bytes] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class _Batch:
             "errors": {"data": self.errors} if self.errors else None,
             "output_file_id": self.files.get("output"),
             "error_file_id": self.files.get("error"),
+            "input_file_id": self.input,
             "metadata": self.metadata,
         }
 
@@ -82,10 +86,14 @@ class Batches:
         self.polls: int | None = None
         self.limit: int | None = None
         self.plan = BatchPlan()  # of the next batch
+        self.refuses: set[str] = set()  # fields that get a 400
+        self.form: dict[str, str] = {}  # the fields of the last upload
+        self.asked: dict[str, Any] = {}  # the body of the last creation
+        self.query: Mapping[str, str] = {}  # of the last request
         self._meets: dict[str, tuple[StudyPlan, bool]] = {}
         self._met: Counter[str] = Counter()
         self._files: dict[str, bytes] = {}
-        self._batches: dict[str, _Batch] = {}
+        self._batches: dict[str, Batch] = {}
         self._numbers = 0
         self._stats = BatchStats()
 
@@ -106,19 +114,20 @@ class Batches:
     def stats(self) -> BatchStats:
         return self._call(lambda: copy.deepcopy(self._stats))
 
+    def kept(self) -> list[str]:
+        """The names of the files that were not deleted."""
+        return self._call(lambda: [*self._files])
+
     # The server's side
 
     def forget(self) -> None:
         self._stats = BatchStats()
 
-    def serve(self, method: str, path: str, body: bytes) -> tuple[Fault | None, Reply]:
-        kind, _, rest = path.partition("/")
-        name, _, action = rest.partition("/")
-        if method == "GET" and action != "content":
-            endpoint = "get_batch" if name else "list_batches"
-        else:
-            doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
-            endpoint = doing.get(action or kind, "get_content")
+    def serve(
+        self, method: str, path: str, body: bytes, query: Mapping[str, str] | None = None
+    ) -> tuple[Fault | None, Reply]:
+        self.query = query or {}
+        endpoint, name = self._endpoint(method, path)
         self._stats.requests[endpoint] += 1
         plan, is_after = self._meets.get(endpoint, (StudyPlan(), False))
         fault = plan.at(self._met[endpoint])
@@ -127,12 +136,28 @@ class Batches:
             return fault, error_for(fault) or Reply(200, b"{}")
         return fault, self._do(endpoint, name, body)
 
+    def _endpoint(self, method: str, path: str) -> tuple[str, str]:
+        """Return what is asked for, and of which batch or file."""
+        kind, _, rest = path.partition("/")
+        name, _, action = rest.partition("/")
+        if method == "DELETE":
+            return "delete_file", name
+        if method == "GET" and action != "content":
+            return ("get_batch" if name else "list_batches"), name
+        doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
+        return doing.get(action or kind, "get_content"), name
+
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
         match endpoint:
             case "upload_file":
+                if refused := {name.partition("[")[0] for name in self.form} & self.refuses:
+                    return error(400, f"Unknown field {min(refused)}")
                 return _json({"id": self._keep(body)})
             case "get_content":
                 return Reply(200, self._files[name])
+            case "delete_file":
+                self._files.pop(name, None)
+                return _json({"id": name, "object": "file", "deleted": True})
             case "create_batch":
                 return self._create(json.loads(body))
             case "list_batches":
@@ -154,23 +179,33 @@ class Batches:
         return f"file-{self._numbers}"
 
     def _create(self, asked: dict[str, Any]) -> Reply:
+        self.asked = asked
+        if refused := asked.keys() & self.refuses:
+            return error(400, f"Unknown field {min(refused)}")
         plan, self.plan = self.plan, BatchPlan()
         self._numbers += 1
         name, file = f"batch_{self._numbers}", asked["input_file_id"]
         lines = [json.loads(line) for line in self._files[file].splitlines()]
         lines.reverse()
-        batch = _Batch(name, asked.get("metadata"), lines, plan)
-        self._batches[name] = batch
-        self._stats.creates += 1
-        for line in lines:
-            self._stats.created[line["custom_id"]] += 1
+        batch = Batch(name, asked.get("metadata"), lines, plan, file)
+        self._add(batch)
         return _json(batch.to_json())
 
-    def _poll(self, batch: _Batch) -> None:
+    def _add(self, batch: Batch) -> None:
+        self._batches[batch.id] = batch
+        self._stats.creates += 1
+        for line in batch.lines:
+            self._stats.created[self._question(line)] += 1
+
+    def _question(self, line: dict[str, Any]) -> str:
+        """Return what tells the question of a line from others, in whatever batch it is."""
+        return str(line["custom_id"])
+
+    def _poll(self, batch: Batch) -> None:
         batch.polls += 1
         self._go_on(batch, is_end=self.polls is not None and batch.polls >= self.polls)
 
-    def _go_on(self, batch: _Batch, *, is_end: bool) -> None:
+    def _go_on(self, batch: Batch, *, is_end: bool) -> None:
         if batch.status == "validating":
             batch.status = "in_progress"
             others = [each for each in self._batches.values() if each.status == "in_progress"]
@@ -187,13 +222,13 @@ class Batches:
         elif batch.status == "cancelling" and is_end:
             self._end(batch, "cancelled")
 
-    def _execute(self, batch: _Batch, share: float) -> None:
+    def _execute(self, batch: Batch, share: float) -> None:
         until = int(share * len(batch.lines) + 1e-9)
         for line in batch.lines[max(batch.executed, batch.plan.lost) : until]:
             self._execute_line(batch, line)
         batch.executed = max(batch.executed, until)
 
-    def _execute_line(self, batch: _Batch, line: dict[str, Any]) -> None:
+    def _execute_line(self, batch: Batch, line: dict[str, Any]) -> None:
         custom_id = line["custom_id"]
         key, reply = self._answer(line["body"])
         self._stats.studies[custom_id] = key
@@ -201,18 +236,18 @@ class Batches:
         if reply.status != 200:
             self._write(batch, "error", custom_id, response)
             return
-        self._stats.answered[custom_id] += 1
+        self._stats.answered[self._question(line)] += 1
         self._stats.usage = plus(self._stats.usage, reply.usage)
         self._write(batch, "output", custom_id, response)
 
     def _write(
-        self, batch: _Batch, kind: str, custom_id: str, response: Any, code: str = ""
+        self, batch: Batch, kind: str, custom_id: str, response: Any, code: str = ""
     ) -> None:
         wrong = {"code": code, "message": code} if code else None
         line = {"id": custom_id, "custom_id": custom_id, "response": response, "error": wrong}
         batch.written[kind] = batch.written.get(kind, b"") + json.dumps(line).encode() + b"\n"
 
-    def _end(self, batch: _Batch, status: str) -> None:
+    def _end(self, batch: Batch, status: str) -> None:
         for line in batch.lines[batch.executed :]:
             self._write(batch, "error", line["custom_id"], None, f"batch_{status}")
         if batch.plan.noise:

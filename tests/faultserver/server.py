@@ -51,9 +51,10 @@ class FaultServer:
         rubric: str = "green",
         render: Render | None = None,
         annotate: Annotate | None = None,
+        batches: type[Batches] = Batches,
     ) -> None:
         self.behaviour = behaviour or Behaviour()
-        self.batches = Batches(self._call, self._answer_line)
+        self.batches = batches(self._call, self._answer_line)
         self.port = 0
         known = load(rubric)
         structured = known.structured.render if known.structured else known.render
@@ -66,7 +67,12 @@ class FaultServer:
 
     @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.port}/v1"
+        return f"{self.address}/v1"
+
+    @property
+    def address(self) -> str:
+        """Where the protocols of Anthropic and Google are spoken, whose SDKs add the version."""
+        return f"http://{HOST}:{self.port}"
 
     # The test's side
 
@@ -141,7 +147,7 @@ class FaultServer:
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
         app = web.Application(client_max_size=2**30)
-        app.router.add_route("*", "/v1/{rest:.*}", self._handle)
+        app.router.add_route("*", "/{rest:.*}", self._handle)
         runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1
         )
@@ -158,20 +164,23 @@ class FaultServer:
         return outage.fault if outage and outage.covers(now) else None
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        rest = request.match_info["rest"]
+        rest = request.match_info["rest"].removeprefix("v1/")
         sent = request.headers.get("authorization", "").removeprefix("Bearer ")
         keys = self.behaviour.api_keys
         unknown = None if keys is None or sent in keys else Fault.WRONG_KEY
         if rest in ("chat/completions", "completions"):
             return await self._complete(request, await request.read(), unknown)
         if rest == "files":
-            upload = (await request.post())["file"]
+            form = await request.post()
+            self.batches.form = {name: str(value) for name, value in form.items()}
+            upload = form["file"]
             assert isinstance(upload, web.FileField)
             with upload.file:
                 body = upload.file.read()
         else:
             body = await request.read()
-        return await self._send(request, *self.batches.serve(request.method, rest, body))
+        served = self.batches.serve(request.method, rest, body, request.query)
+        return await self._send(request, *served)
 
     async def _complete(
         self, request: web.Request, body: bytes, fault: Fault | None

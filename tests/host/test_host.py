@@ -17,8 +17,10 @@ from support import Invoke, write_json
 
 from judge import JudgeError, RequestPolicy, plugins, rubrics
 from judge.backends import lexicon
-from judge.batching.batch_run import read_answer
+from judge.backends.connection import Connection
 from judge.batching.ledger import RUNNING, Batch, Ledger
+from judge.batching.openai import OpenAIBatches
+from judge.batching.provider import Result
 from judge.cache import key
 from judge.cache.store import CompletionCache, checksum
 from judge.studies import from_python
@@ -167,9 +169,12 @@ def test_cancelling_sends_the_key_only_to_the_named_server(
 
 
 def test_the_key_is_masked_in_a_batch_s_error() -> None:
-    line = {"error": {"code": "bad sk-secret-key", "message": "no sk-secret-key"}}
+    said = "no sk-secret-key"
+    result = Result(id="q", status=None, reason="bad sk-secret-key", detail=said)
+    server = Connection("http://127.0.0.1:1/v1")
+    provider = OpenAIBatches(server, "sk-secret-key", "OPENAI_API_KEY")
     with pytest.raises(Exception, match=r"bad \*\*\*") as caught:
-        read_answer(line, {}, None, "sk-secret-key")
+        provider.completion(result, {}, None)
     assert "sk-secret-key" not in str(caught.value)
 
 
