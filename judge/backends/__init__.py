@@ -61,7 +61,7 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         kind, name = _API, spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
         raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
-    if settings.base_urls and kind not in (_API, "vllm"):
+    if settings.base_urls and kind not in (_API, "vllm", "ray"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")
     judge: Judge = module.load(name, rubric, settings)

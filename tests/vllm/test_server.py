@@ -159,9 +159,7 @@ def test_an_engine_that_dies_behind_its_server_is_waited_for(
     assert starts(made.server) == 2
 
 
-def test_a_restart_that_fails_ends_the_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_restart_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STANDIN_CRASHES", "1")
     monkeypatch.setenv("STANDIN_STARTS", "1")
     monkeypatch.setenv("STANDIN_TALLY", str(tmp_path / "tally"))
@@ -170,7 +168,7 @@ def test_a_restart_that_fails_ends_the_run(
     async def work(server: Server) -> None:
         assert (await ask(server)).text == "answer to x"
         for _ in range(2):
-            with pytest.raises(JudgeError, match="did not start.*no memory left"):
+            with pytest.raises(JudgeError, match=r"did not start.*no memory left"):
                 await ask(server)
 
     made.use(work)
