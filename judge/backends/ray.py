@@ -47,7 +47,8 @@ LOCAL = "local"
 SERVE = f"{ray_app.LOOPBACK}:8000"
 """Where Ray Serve listens if nobody has said otherwise."""
 # How many seconds it may take until an application has ended, and until one that runs is routed.
-_PATIENCE, _ROUTED = 60.0, 30.0
+# Less than a minute: of a cluster that is gone, Ray ends the process after one.
+_PATIENCE, _ROUTED = 30.0, 30.0
 # Seconds between two looks at how the application is: before it can be asked, and afterwards.
 _TICK, _LOOK = 1.0, 5.0
 # What of the driver's environment a node's vLLM gets: its own paths and devices stay its own.
@@ -250,8 +251,6 @@ class Application(Servers):
 
     async def ready(self) -> None:
         """Return when a replica can be asked; raises `JudgeError` where none will be."""
-        if self._pool is not None:
-            return
         async with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -442,7 +441,9 @@ class Application(Servers):
         import ray
 
         try:
-            running, is_askable, status, trouble = ray.get(self._steward.state.remote())
+            running, is_askable, status, trouble = ray.get(
+                self._steward.state.remote(), timeout=_PATIENCE
+            )
         except ray.exceptions.RayError as error:
             raise JudgeError(f"the Ray cluster is lost: {_words(error)}") from error
         if running != self._running:

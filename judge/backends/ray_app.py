@@ -185,16 +185,16 @@ def checked_server(folder: str, digest: str, digest_of: Callable[[Path], str]) -
     """Return a server that starts only where the model's folder is that of the driver."""
     from ray.serve.llm import LLMServer
 
-    class CheckedServer(LLMServer):  # type: ignore[misc, valid-type]
+    class CheckedServer(LLMServer):  # type: ignore[misc]
         """A replica; Ray starts it anew where one is lost, on whichever node."""
 
-        async def __init__(self, llm_config: Any, **more: Any) -> None:  # noqa: ANN401
+        async def start(self) -> None:
             here = Path(folder)
             if not (here / "config.json").is_file() or digest_of(here) != digest:
                 raise RuntimeError(
                     f"the folder {folder} on {socket.gethostname()} holds another model than "
                     "where judge runs"
                 )
-            await super().__init__(llm_config, **more)
+            await super().start()
 
     return CheckedServer

@@ -10,7 +10,6 @@ import urllib.request
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from children import descendants, gone, sessions, wait_for
 from nodes import QUESTIONS, STANDIN, Nodes, Run, cached, records
 
@@ -76,20 +75,12 @@ def test_a_replica_that_is_killed_comes_back_and_costs_nothing(nodes: Nodes, fol
     assert "Traceback" not in run.err()
 
 
-def test_all_replicas_may_be_lost_at_once(nodes: Nodes, folder: Path) -> None:
+def test_lost_replicas_and_a_killed_driver_cost_nothing(nodes: Nodes, folder: Path) -> None:
     with judge(folder, nodes, *TWO) as run:
         run.wait_for(lambda: cached(folder) >= 20)
         for replica in nodes.replicas():
             os.kill(replica, signal.SIGKILL)
-        assert run.end() == 0, run.err()
-    check_each_has_one(folder, losses=2)
-
-
-def test_a_killed_driver_leaves_nothing_and_the_same_command_goes_on(
-    nodes: Nodes, folder: Path
-) -> None:
-    with judge(folder, nodes, *TWO) as run:
-        run.wait_for(lambda: cached(folder) >= 40)
+        run.wait_for(lambda: cached(folder) >= 60)
         assert run.process is not None
         assert nodes.left()
         run.process.kill()
@@ -98,22 +89,18 @@ def test_a_killed_driver_leaves_nothing_and_the_same_command_goes_on(
         wait_for(lambda: not nodes.left(), 60)
     with judge(folder, nodes, *TWO) as run:
         assert run.end() == 0, run.err()
-    check_each_has_one(folder)
-    assert kept >= 40
-    assert f"{QUESTIONS - kept} " in run.err() or cached(folder) == QUESTIONS
+    assert kept < QUESTIONS, "there was something left to ask"
+    check_each_has_one(folder, losses=3)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_cluster_of_our_own(
-    folder: Path, number: signal.Signals, status: int
-) -> None:
+def test_a_signal_ends_a_cluster_of_our_own(folder: Path) -> None:
     with judge(folder, None, "--server", "gpus-per-replica=0") as run:
         run.wait_for(lambda: cached(folder) >= 10)
         assert run.process is not None
         there = descendants(run.process.pid)
         assert [pid for pid in there if "raylet" in sessions()[pid][2]]
-        os.killpg(run.process.pid, number)  # as a terminal sends it, to all of the group
-        assert run.end(90) == status, run.err()
+        os.killpg(run.process.pid, signal.SIGTERM)  # as a scheduler sends it, to all of the group
+        assert run.end(90) == 143, run.err()
     assert gone(there, 10)
     assert "Traceback" not in run.err()
     assert "same command" in run.err()
@@ -138,25 +125,26 @@ def get(address: str) -> dict[str, str]:
 def test_a_serve_that_runs_stays_and_its_application_is_found_by_name(
     nodes: Nodes, folder: Path
 ) -> None:
-    (folder / "waits").touch()
-    with judge(folder, nodes, "--server", "gpus-per-replica=0") as first:
-        first.wait_for(lambda: "ready: 1." in first.err())
+    # The first goes on while the second asks.
+    slow = ("--concurrency", "1", "--server", "gpus-per-replica=0")
+    with judge(folder, nodes, *slow, STANDIN_DELAY="0.4") as first:
+        first.wait_for(lambda: cached(folder) >= 1)
         address = listening(nodes)
         assert address.startswith("127.0.0.1:"), "loopback alone"
         (name,) = get(address).values()
-        # Another run finds what the first has started, and leaves it.
         other = folder / "other"
         other.mkdir()
         for each in ("preds.json", "refs.json"):
             (other / each).write_bytes((folder / each).read_bytes())
         (other / "model").symlink_to(folder / "model")
         found = ["--server", f"application={name}", "--server", f"http={address}"]
-        (folder / "waits").unlink()
-        with Run(["-m", "judge"], other, *STRUCTURED, *found) as second:
+        with Run(["-m", "judge"], other, *STRUCTURED, *found, "--concurrency", "50") as second:
             assert second.end() == 0, second.err()
         assert len(records(other)) == QUESTIONS
-        assert get(address) == {f"/{name}": name}
-        assert first.end() == 0, first.err()
+        assert get(address) == {f"/{name}": name}, "it was found, and left"
+        assert first.process is not None
+        os.kill(first.process.pid, signal.SIGINT)
+        assert first.end() == 130, first.err()
 
 
 def listening(nodes: Nodes) -> str:
