@@ -447,7 +447,9 @@ class Application(Servers):
         except ray.exceptions.RayError as error:
             raise JudgeError(f"the Ray cluster is lost: {_words(error)}") from error
         if running != self._running:
-            lost = "" if running > self._running else "A replica is lost; Ray starts another. "
+            least, most = self.replicas or (1, 1)
+            is_lost = running < self._running and least == most  # else Ray may need fewer
+            lost = "A replica is lost; Ray starts another. " if is_lost else ""
             self.say(f"{lost}Replicas that are ready: {running}.")
             self._running = running
         return is_askable, status, trouble
