@@ -18,9 +18,11 @@ STRUCTURED = ("--reply", "structured", "--prompt", "green-structured")
 TWO = ("--server", "replicas=2", "--server", "gpus-per-replica=0")
 
 
-def judge(folder: Path, nodes: Nodes | None, *options: str, **environ: str) -> Run:
+def judge(
+    folder: Path, nodes: Nodes | None, *options: str, in_flight: int = IN_FLIGHT, **environ: str
+) -> Run:
     where = ["--server", f"address={nodes.address}"] if nodes else []
-    line = [*STRUCTURED, "--concurrency", str(IN_FLIGHT), *where, *options]
+    line = [*STRUCTURED, "--concurrency", str(in_flight), *where, *options]
     environ = {
         "STANDIN_DELAY": "0.1",
         "STANDIN_TALLY": str(folder / "tally"),
@@ -126,8 +128,8 @@ def test_a_serve_that_runs_stays_and_its_application_is_found_by_name(
     nodes: Nodes, folder: Path
 ) -> None:
     # The first goes on while the second asks.
-    slow = ("--concurrency", "1", "--server", "gpus-per-replica=0")
-    with judge(folder, nodes, *slow, STANDIN_DELAY="0.4") as first:
+    one = ("--server", "gpus-per-replica=0")
+    with judge(folder, nodes, *one, in_flight=1, STANDIN_DELAY="0.4") as first:
         first.wait_for(lambda: cached(folder) >= 1)
         address = listening(nodes)
         assert address.startswith("127.0.0.1:"), "loopback alone"
