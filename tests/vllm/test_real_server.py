@@ -84,6 +84,7 @@ def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
 ) -> None:
     studies = many_studies(model, tmp_path, 80)
     options = ["--max-tokens", "96", "--concurrency", "2", "--reask", "0", "--min-coverage", "0"]
+    options += ["--give-up-after", "0"]
     with subprocess.Popen(
         line(model, *options),
         cwd=tmp_path,
