@@ -185,8 +185,9 @@ class JudgeOptions:
     server: Mapping[str, str | None] = pairs_option(
         "--server KEY[=VALUE]",
         "A setting of the server that judge starts (repeatable): any flag of vllm serve, such as "
-        "tensor-parallel-size=2 or enforce-eager; for ray: also address=HOST:PORT, replicas=N and "
-        "gpus-per-replica=N.",
+        "tensor-parallel-size=2 or enforce-eager; batch-invariant for the same answer twice on a "
+        "GPU; for ray: also address=HOST:PORT, replicas=N or N-M, gpus-per-replica=0, "
+        "routing=prefix, application=NAME (one that runs) and http=HOST:PORT.",
     )
     max_tokens: int | None = option(
         "--max-tokens N",

@@ -3,9 +3,10 @@
 #
 #   ray job submit --address http://HEAD:8265 --working-dir . -- bash ray_job.sh
 #
-# The job runs on the head, which finds the cluster by RAY_ADDRESS: Ray sets that for a job. The
-# same package is installed on all nodes: pip install '.[ray]' in a checkout. MODEL, REPLICAS and
-# what else the judge needs come from the environment, ARGUMENTS as they stand.
+# The job runs on the head, which finds the cluster by RAY_ADDRESS: Ray sets that for a job. judge is
+# installed there (pip install '.[ray]' in a checkout); the other nodes need Ray and vLLM alone.
+# MODEL, REPLICAS (4, or 1-8 to have Ray choose) and what else the judge needs come from the
+# environment, ARGUMENTS as they stand.
 #
 # Cut off, the job is submitted again: what was answered is in CACHE, which outlives the job.
 set -euo pipefail

@@ -66,7 +66,7 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         kind, name = _OPENAI if settings.base_urls else models.provider_of(spec), spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
         raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
-    if settings.base_urls and kind not in (*_PROVIDERS, "vllm"):
+    if settings.base_urls and kind not in (*_PROVIDERS, "vllm", "ray"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     if kind not in _PROVIDERS and settings.service_tier is not None:
         raise JudgeError(f"the judge {spec} has no service tiers; leave out --service-tier")

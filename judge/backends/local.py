@@ -80,22 +80,23 @@ def find(model: str, environ: Mapping[str, str], revision: str | None = None) ->
         commit = folder.name
     if not (folder / "config.json").is_file():
         raise JudgeError(f"the folder {folder} holds no model: it has no config.json")
-    version = f"{model}@{commit[:12]}" if commit else f"{folder.resolve().name}+{_digest(folder)}"
+    version = f"{model}@{commit[:12]}" if commit else f"{folder.resolve().name}+{digest(folder)}"
     return ModelFiles(model, folder, version, commit)
 
 
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
+def digest(folder: Path) -> str:
+    """Return eight digits that stand for a model's small files and samples of its weights."""
+    sha256 = hashlib.sha256()
     for path in sorted({path for pattern in _SMALL for path in folder.glob(pattern)}):
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+        sha256.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     for path in sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)}):
         size = path.stat().st_size
-        digest.update(f"{path.name}\0{size}\0".encode())
+        sha256.update(f"{path.name}\0{size}\0".encode())
         with path.open("rb") as weights:
             for place in range(0, max(size, 1), max(size // _BLOCKS, _BLOCK)):
                 weights.seek(place)
-                digest.update(weights.read(_BLOCK))
-    return digest.hexdigest()[:8]
+                sha256.update(weights.read(_BLOCK))
+    return sha256.hexdigest()[:8]
 
 
 def _downloaded(model: str, environ: Mapping[str, str], revision: str | None) -> Path:

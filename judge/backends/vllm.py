@@ -31,8 +31,11 @@ from judge.backends.base import (
     Judge,
     JudgeSettings,
     Mode,
+    OverloadError,
     Servers,
+    TransientError,
     UnavailableError,
+    UnreadableReplyError,
 )
 from judge.backends.connection import NO_KEY, Connection, Pool
 from judge.backends.local import LocalJudge
@@ -46,9 +49,15 @@ KIND = "vllm"
 IN_FLIGHT = 128
 """How many requests one copy of a model is sent at a time, which keeps an H100 busy with 7B."""
 EXECUTABLE = "JUDGE_VLLM"  # names a `vllm` in an environment of its own, or a script
+RESTARTS = 2
+"""How often a vLLM that has ended is started again in one run."""
+BATCH_INVARIANT = "batch-invariant"
+"""The setting by which an answer does not depend on what else is computed at the same time."""
 _HOST = "127.0.0.1"
 _TICK = 0.5
 _PATIENCE = 10  # seconds that a server may take to end itself before it is killed
+_LAST_WORDS = 3.0  # seconds between the first failed request and the end of a server that dies
+_LAST_LINES = 8  # of the log of a server that is given up
 # Ends the group $1 where the owner is gone, even by `kill -9`: the owner holds the other end of
 # standard input.
 _GUARD = 'read -r _; kill -TERM "-$1"; sleep "$2"; kill -KILL "-$1"'
@@ -74,6 +83,8 @@ _WITHOUT_EFFECT = (
     "--no-enable-log-requests --data-parallel-backend --data-parallel-size-local "
     "--safetensors-load-strategy --disable-log-requests --disable-custom-all-reduce"
 )
+
+_BATCH_INVARIANT_VARIABLE = "VLLM_BATCH_INVARIANT"
 
 _ERROR = re.compile(r"\b(?:(?:\w+(?:Error|Exception)|error): |Value error, ).+")
 _CONSEQUENCE = "Engine core initialization failed"
@@ -139,7 +150,10 @@ class Process:
 
 
 class Server(Servers):
-    """`vllm serve` as a child process on a free port, with a random key."""
+    """`vllm serve` as a child process on a free port, with a random key.
+
+    One that has ended is started again, twice in a run, and what was in flight is asked again.
+    """
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
@@ -149,6 +163,9 @@ class Server(Servers):
         self._process: Process | None = None
         self._client: Client | None = None
         self._log, self._port, self._key = Path(), 0, ""
+        self._log_begin = 0  # where in the log the server that runs began to write
+        self._restarts = 0
+        self._given_up: JudgeError | None = None
 
     @property
     def log(self) -> Path | None:  # type: ignore[override]
@@ -158,32 +175,70 @@ class Server(Servers):
     async def ready(self) -> None:
         """Return when the server runs; raises `JudgeError` where it does not start."""
         async with self._lock:
-            if self._process is None:
-                await self._start()
-            if self._client is None:
-                connection = Connection(f"http://{_HOST}:{self._port}/v1", self._launch.timeout)
-                self._client = connect(connection, self._key)
+            await self._open()
+
+    async def _open(self) -> None:
+        if self._given_up is not None:
+            raise self._given_up
+        if self._process is None:
+            await self._start()
+        if self._client is None:
+            connection = Connection(f"http://{_HOST}:{self._port}/v1", self._launch.timeout)
+            self._client = connect(connection, self._key)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
-        """Send one request; raises `JudgeError` where the server has ended."""
-        await self.ready()
-        assert self._client is not None
-        assert self._process is not None
-        try:
-            return await self._client.ask(body, path, mode)
-        except UnavailableError as error:
-            if self._process.exit_status is None:
+        """Send one request, and again to a server that replaces one that has ended.
+
+        Raises `JudgeError` where the server has ended more than `RESTARTS` times in the run.
+        """
+        while True:
+            await self.ready()
+            client, process = self._client, self._process
+            assert client is not None
+            assert process is not None
+            try:
+                return await client.ask(body, path, mode)
+            except (OverloadError, UnreadableReplyError):
+                raise  # the server is there
+            except TransientError as error:
+                if not await _has_ended(process, error):
+                    raise
+                await self._replace(process, error)
+
+    async def _replace(self, ended: Process, error: TransientError) -> None:
+        """Start the server again, unless another question has seen to that already."""
+        async with self._lock:
+            if self._process is not ended:
+                return
+            end = self._end(ended)
+            client, self._client = self._client, None
+            if client is not None:
+                await client.aclose()
+            await asyncio.to_thread(self.stop)
+            if self._restarts >= RESTARTS:
+                self._given_up = JudgeError(
+                    f"vLLM has ended {RESTARTS + 1} times in this run, the last time {end}; every "
+                    f"answer is in the cache, and the same command goes on. The last lines of its "
+                    f"log:\n{self._last_lines()}"
+                )
+                raise self._given_up from error
+            self._restarts += 1
+            self._say(
+                f"vLLM has ended {end}. Starting it again ({self._restarts} of {RESTARTS}); what "
+                "was in flight is asked again."
+            )
+            try:
+                await self._open()
+            except JudgeError as failure:
+                self._given_up = failure
                 raise
-            raise JudgeError(
-                f"vLLM ended in mid-run {self._end(self._process)}; every answer is in the cache, "
-                "and the same command goes on"
-            ) from error
 
     async def aclose(self) -> None:
         """Close the connections and stop the server."""
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
+        self._restarts, self._given_up = 0, None
         client, self._client = self._client, None
         try:
             if client is not None:
@@ -206,11 +261,14 @@ class Server(Servers):
         # Not as a flag: command lines are for everyone on the machine to read.
         self._key = secrets.token_urlsafe(24)
         environ = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_API_KEY": self._key}
-        # For its owner alone: it may quote reports.
-        file, name = tempfile.mkstemp(".log", "judge-vllm-")
-        self._log = Path(name)
-        self._say(f"Starting vLLM with {launch.model}; its log is {name}")
-        with os.fdopen(file, "wb") as log:
+        if not self._restarts or self.log is None:
+            # For its owner alone: it may quote reports.
+            file, name = tempfile.mkstemp(".log", "judge-vllm-")
+            os.close(file)
+            self._log = Path(name)
+        self._log_begin = self._log.stat().st_size
+        self._say(f"Starting vLLM with {launch.model}; its log is {self._log}")
+        with self._log.open("ab") as log:
             process = self._process = Process(command, {**launch.environ, **environ}, log)
         try:
             await self._wait_until_healthy(process)
@@ -227,16 +285,48 @@ class Server(Servers):
         self._say(f"vLLM is ready after {time.monotonic() - began:.0f} s.")
 
     def _end(self, process: Process) -> str:
-        log = self._log.read_bytes()[-_LONGEST_TAIL:] if self.log else b""
-        return f"(exit status {process.exit_status}: {log_cause(log)}); its log is {self._log}"
+        cause = log_cause(self._written())
+        return f"(exit status {process.exit_status}: {cause}); its log is {self._log}"
+
+    def _written(self) -> bytes:
+        """Return the end of what the server that was started last has written."""
+        if self.log is None:
+            return b""
+        return self._log.read_bytes()[self._log_begin :][-_LONGEST_TAIL:]
+
+    def _last_lines(self) -> str:
+        lines = [_printable(line)[:200] for line in _plain(self._written()).splitlines()]
+        return "\n".join([f"  {line}" for line in lines if line.strip()][-_LAST_LINES:])
 
 
 def log_cause(log: bytes) -> str:
     """Return why a server ended: the last error in its log that follows from no other."""
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode("utf-8", "replace"))
-    causes = [error for error in _ERROR.findall(text) if _CONSEQUENCE not in error]
+    causes = [error for error in _ERROR.findall(_plain(log)) if _CONSEQUENCE not in error]
     cause = causes[-1] if causes else "its log names no error"
-    return "".join(filter(str.isprintable, cause))[:300]
+    return _printable(cause)[:300]
+
+
+def _plain(log: bytes) -> str:
+    """Return the text of a log without colours."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode("utf-8", "replace"))
+
+
+def _printable(text: str) -> str:
+    return "".join(filter(str.isprintable, text))
+
+
+async def _has_ended(process: Process, error: TransientError) -> bool:
+    """Whether a request failed because its server ends; it may take seconds from one to the other.
+
+    A server whose engine has died answers with status 500 and then ends.
+    """
+    until = time.monotonic() + _LAST_WORDS
+    is_time_out = isinstance(error, UnavailableError) and error.reason == "timeout"
+    while process.exit_status is None:
+        if is_time_out or time.monotonic() > until:
+            return False
+        await asyncio.sleep(_LAST_WORDS / 30)
+    return True
 
 
 def executable(environ: Mapping[str, str]) -> str:
@@ -294,6 +384,26 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     return served(model, rubric, settings, KIND, flags_of(settings.options), start)
 
 
+def _environ_of(
+    flags: Mapping[str, str], settings: JudgeSettings
+) -> tuple[dict[str, str], Mapping[str, str]]:
+    """Return the flags without `batch-invariant`, which is a variable of vLLM's environment.
+
+    Raises `JudgeError` for a value that is neither yes nor no.
+    """
+    others = {flag: value for flag, value in flags.items() if flag != f"--{BATCH_INVARIANT}"}
+    if len(others) == len(flags):
+        return others, settings.environ
+    value = flags[f"--{BATCH_INVARIANT}"].lower()
+    if value not in ("", "1", "true", "0", "false"):
+        raise JudgeError(
+            f"--server {BATCH_INVARIANT}={value}: write {BATCH_INVARIANT} alone to switch it on, "
+            "or =false"
+        )
+    is_on = value in ("", "1", "true")
+    return others, {**settings.environ, _BATCH_INVARIANT_VARIABLE: "1" if is_on else "0"}
+
+
 def served(
     model: str,
     rubric: Rubric,
@@ -312,6 +422,7 @@ def served(
         raise JudgeError(
             f"{kind}: text in token ids knows no reasoning_effort; ask with --reply structured"
         )
+    flags, environ = _environ_of(flags, settings)
     files = local.find(model, settings.environ, flags.get("--revision"))
     encoder = None if reply == STRUCTURED else local.load_encoder(files, prompt)
     if encoder and encoder.layout == GREEN and not settings.base_urls:
@@ -322,6 +433,10 @@ def served(
         for flag, value in sorted(flags.items())
         if flag not in _WITHOUT_EFFECT.split()
     ]
+    # The variable of vLLM's may be set where judge runs, too.
+    is_invariant = environ.get(_BATCH_INVARIANT_VARIABLE, "").strip() not in ("", "0")
+    if is_invariant and not settings.base_urls:
+        marks = sorted([*marks, BATCH_INVARIANT])
     version = ",".join([f"{KIND}:{files.version}", *marks, *([encoder.layout] if encoder else [])])
     if files.commit:  # the weights of the commit whose tokenizer is read here
         flags = {"--revision": files.commit, **flags}
@@ -336,7 +451,7 @@ def served(
         servers = Pool(places, model, settings.say, connect)
         servers.max_in_flight = IN_FLIGHT * len(places)
     else:
-        servers = start(Launch(files.source, flags, settings.environ, settings.timeout))
+        servers = start(Launch(files.source, flags, environ, settings.timeout))
     # What is asked in token ids is answered in text.
     forms = reply if encoder is None else None
     judge: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A Ray cluster for the tests of this folder, and a stand-in for `vllm` on its nodes."""
+"""A Ray cluster for the tests of this folder, and studies to judge on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 # The helpers of the tests that start a vLLM.
 sys.path.append(str(Path(__file__).parents[1] / "vllm"))
 
-from nodes import Nodes, write_standin, write_studies
+from children import wait_for
+from nodes import Nodes, write_studies
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +26,7 @@ def session_nodes() -> Iterator[Nodes]:
 def nodes(session_nodes: Nodes) -> Iterator[Nodes]:
     """The cluster; nothing of a test may be left on it."""
     yield session_nodes
-    assert not session_nodes.servers()
+    wait_for(lambda: not session_nodes.left(), 60)
 
 
 @pytest.fixture
@@ -36,17 +37,3 @@ def folder(tmp_path: Path) -> Path:
     (model / "config.json").write_text('{"model_type": "llama"}', "utf-8")
     write_studies(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def standin(tmp_path: Path) -> Path:
-    """A stand-in for `vllm` that takes its time and writes down what it has answered.
-
-    It answers nothing while there is a file `waits` in the folder.
-    """
-    return write_standin(
-        tmp_path,
-        STANDIN_DELAY="0.1",
-        STANDIN_TALLY=str(tmp_path / "tally"),
-        STANDIN_WAITS=str(tmp_path / "waits"),
-    )

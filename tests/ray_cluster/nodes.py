@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from support import write_json
 from judge.cache.store import CompletionCache
 
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
-STANDIN = Path(__file__).parents[1] / "vllm" / "standin.py"
+STANDIN = Path(__file__).with_name("standin_app.py")
 QUESTIONS = 200
 
 
@@ -38,33 +37,30 @@ class Nodes:
     def end(self) -> None:
         self.process.communicate(timeout=60)
 
-    def replicas(self) -> dict[int, set[int]]:
-        """The actors' processes, each with all that it has started, in the order of their age."""
+    def actors(self, begin: str) -> set[int]:
+        """The processes of the cluster's actors whose names begin so."""
         here = children.sessions()
         mine = children.descendants(self.process.pid)
-        actors = sorted(pid for pid in mine if here[pid][2].startswith("ray::Replica"))
-        return {pid: children.descendants(pid) for pid in actors}
+        return {pid for pid in mine if pid in here and here[pid][2].startswith(f"ray::{begin}")}
 
-    def servers(self) -> list[set[int]]:
-        """What each replica's vLLM consists of, its guard apart; of those that have one."""
-        here = children.sessions()
-        found = []
-        for below in self.replicas().values():
-            guards = {pid for pid in below if pid in here and "vllm-guard" in here[pid][2]}
-            if guards and below - guards:
-                found.append(below - guards)
-        return found
+    def replicas(self) -> set[int]:
+        """The processes of replicas of judge's applications, whatever they serve."""
+        return self.actors("ServeReplica:judge-")
+
+    def left(self) -> set[int]:
+        """What a run might leave on the cluster."""
+        names = ("ServeReplica:judge-", "ServeController", "ProxyActor", "Steward", "Pulse")
+        return set().union(*map(self.actors, names))
 
 
 class Run:
     """`judge green` with `ray:MODEL` over the studies of its folder."""
 
-    def __init__(self, folder: Path, model: Path, *options: str, **environ: str) -> None:
+    def __init__(self, program: list[str], folder: Path, *options: str, **environ: str) -> None:
         self.folder = folder
-        self.line = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
-        self.line += ["--judge", f"ray:{model}", "--cache", "cache", "--out", "run"]
-        self.line += ["--server", "gpus-per-replica=0", "--reask", "0", "--give-up-after", "0"]
-        self.line += ["--min-coverage", "0", *options]
+        self.line = [sys.executable, *program, "green", "preds.json", "refs.json"]
+        self.line += ["--judge", f"ray:{folder / 'model'}", "--cache", "cache", "--out", "run"]
+        self.line += ["--reask", "0", "--give-up-after", "0", "--min-coverage", "0", *options]
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "RAY_"))}
         self.environ = {**kept, **environ}
         self.process: subprocess.Popen[bytes] | None = None
@@ -95,16 +91,16 @@ class Run:
         assert self.process is not None
         return self.process.wait(seconds)
 
-    def wait_for(self, count: int, tally: Callable[[], int], seconds: float = 120) -> None:
-        """Wait until so many questions are answered; fails where the run ends before."""
+    def wait_for(self, reached: Callable[[], object], seconds: float = 240) -> None:
+        """Wait until something is so; fails where the run ends before."""
         assert self.process is not None
 
-        def reached() -> bool:
+        def is_reached() -> bool:
             assert self.process is not None
             assert self.process.poll() is None, self.err()
-            return tally() >= count
+            return bool(reached())
 
-        children.wait_for(reached, seconds)
+        children.wait_for(is_reached, seconds)
 
 
 def write_studies(folder: Path, count: int = QUESTIONS) -> None:
@@ -126,13 +122,3 @@ def cached(folder: Path) -> int:
     """How many answers the cache has."""
     with CompletionCache(folder / "cache") as cache:
         return len(cache)
-
-
-def write_standin(folder: Path, **environ: str) -> Path:
-    """Write an executable that stands in for `vllm` and has its orders in its environment."""
-    script = folder / "vllm"
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environ.items())
-    code = f'#!/bin/sh\n{exports}exec {shlex.quote(sys.executable)} {STANDIN} "$@"\n'
-    script.write_text(code, "utf-8")
-    script.chmod(0o700)
-    return script

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,12 +15,13 @@ import tinymodel
 from faultserver import annotation_for
 from support import write_json
 
+from judge import backends, rubrics
 from judge.backends import local
 from judge.prompts import load as load_prompt
 from judge.rubrics.green import RUBRIC
 from judge.running.evidence import with_evidence
 from judge.running.records import outcome_of
-from judge.types import Annotated, Annotation, Study
+from judge.types import Annotated, Annotation, Completion, Study
 
 PROMPT = """\
 name: tiny
@@ -101,6 +103,41 @@ def environ(folder: Path) -> dict[str, str]:
 def records(run: Path) -> Iterator[dict]:
     for line in (run / "annotations.jsonl").read_text("utf-8").splitlines():
         yield json.loads(line)
+
+
+def many_studies(model: Taught, folder: Path, count: int) -> list[Study]:
+    """Write the eight studies and others that the model was not taught, and return them all."""
+    studies = [*model.studies]
+    pairs = tinymodel.reports(count - len(studies), seed=5)
+    studies += [Study(f"n{at}", *pair) for at, pair in enumerate(pairs)]
+    write_json(folder / "refs.json", {study.study_id: study.reference for study in studies})
+    write_json(folder / "preds.json", {study.study_id: study.candidate for study in studies})
+    return studies
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """The answer to each study in a run's folder."""
+    return {record["study_id"]: record["answer"]["text"] for record in records(folder)}
+
+
+def by_transformers(
+    model: Taught, studies: list[Study], folder: Path, max_tokens: int
+) -> dict[str, str]:
+    """What the same model says in this process, without a server."""
+    settings = backends.JudgeSettings(
+        prompt=str(model.prompt), max_tokens=max_tokens, environ=environ(folder)
+    )
+    judge = backends.load(f"hf:{model.folder}", rubrics.load("green"), settings)
+
+    async def answers() -> list[Completion]:
+        try:
+            await judge.ready()
+            return await asyncio.gather(*(judge.complete(judge.request(s)) for s in studies))
+        finally:
+            await judge.aclose()
+
+    said = [answer.text for answer in asyncio.run(answers())]
+    return dict(zip([study.study_id for study in studies], said, strict=True))
 
 
 def run(folder: Path, line: list[str], **more: str) -> subprocess.CompletedProcess[str]:

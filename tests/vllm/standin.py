@@ -3,9 +3,10 @@
 
 Tests put a script that runs this file where the program looks for `vllm`. The environment says
 what it does: STANDIN_LOG is a file whose text it writes and then ends with status 1, STANDIN_HANGS
-makes it never ready, STANDIN_CRASHES ends it after so many answers, STANDIN_DELAY is how many
-seconds an answer takes, STANDIN_WAITS a file for whose end all answers wait, and STANDIN_TALLY a
-file to which each answered question is added.
+makes it never ready, STANDIN_CRASHES ends it after so many answers, STANDIN_LAST_WORDS makes it say
+status 500 before that end, STANDIN_STARTS lets it start only while STANDIN_TALLY is no longer than
+that, STANDIN_DELAY is how many seconds an answer takes, STANDIN_WAITS a file for whose end all
+answers wait, and STANDIN_TALLY a file to which each answered question is added.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ def main() -> None:
     if log := environ.get("STANDIN_LOG"):
         print(Path(log).read_text("utf-8"), flush=True)
         sys.exit(1)
+    if most := environ.get("STANDIN_STARTS"):
+        tally = Path(environ["STANDIN_TALLY"])
+        if tally.exists() and len(tally.read_text("utf-8").splitlines()) >= int(most):
+            print("RuntimeError: no memory left", flush=True)
+            sys.exit(1)
     subprocess.Popen(["sleep", "600"])  # a child of its own, as a model server has
     while "STANDIN_HANGS" in environ:
         time.sleep(0.1)
@@ -62,6 +68,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if Handler.answers >= self.crashes >= 0:
             print("RuntimeError: the stand-in fell over", flush=True)
+            if "STANDIN_LAST_WORDS" in os.environ:
+                self.send(500, {"error": {"message": "EngineDeadError", "code": 500}})
+                time.sleep(0.5)
             os._exit(1)
         Handler.answers += 1
         asked = body.get("prompt") or body["messages"][-1]["content"]

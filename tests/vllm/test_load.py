@@ -59,6 +59,28 @@ def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None
 
 
 @pytest.mark.usefixtures("standin")
+def test_batch_invariant_is_a_variable_of_the_server_and_in_the_signature(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = load(folder).version
+    for value in (True, "1", "true"):
+        judge = load(folder, {"batch-invariant": value, "dtype": "float32"})
+        assert judge.version == f"{plain},batch-invariant,dtype=float32"
+        assert isinstance(judge.servers, vllm.Server)
+        assert judge.servers._launch.environ["VLLM_BATCH_INVARIANT"] == "1"
+        assert "--batch-invariant" not in judge.servers._launch.flags
+    assert load(folder, {"batch_invariant": "false"}).version == plain
+    with pytest.raises(JudgeError, match="batch-invariant=perhaps"):
+        load(folder, {"batch-invariant": "perhaps"})
+    # Where the user has set the variable, it changes answers all the same.
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
+    assert load(folder).version == f"{plain},batch-invariant"
+    assert load(folder, {"batch-invariant": "false"}).version == plain
+    with pytest.raises(JudgeError, match="--server"):
+        load(folder, {"batch-invariant": True}, base_url="http://127.0.0.1:1/v1")
+
+
+@pytest.mark.usefixtures("standin")
 def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
     flags: dict[str, object] = {"dtype": "float32"}
     with pytest.raises(JudgeError, match="dtype"):

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
+from children import descendants, sessions, wait_for
 from instructmodel import make_instruct
-from serving import FLAGS, Taught, command, environ, flags, records, run
+from serving import (
+    FLAGS,
+    Taught,
+    by_transformers,
+    command,
+    environ,
+    flags,
+    many_studies,
+    records,
+    run,
+    texts,
+)
 from support import EXAMPLES, write_json
 from tinymodel import reports
 
 from judge import backends, rubrics
+from judge.cache.store import CompletionCache
 from judge.types import Completion, Study
 
 pytestmark = pytest.mark.vllm
@@ -61,6 +77,34 @@ def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
             other.finish_reason,
             other.usage,
         )
+
+
+def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
+    model: Taught, tmp_path: Path
+) -> None:
+    studies = many_studies(model, tmp_path, 80)
+    options = ["--max-tokens", "96", "--concurrency", "2", "--reask", "0", "--min-coverage", "0"]
+    options += ["--give-up-after", "0"]
+    with subprocess.Popen(
+        line(model, *options),
+        cwd=tmp_path,
+        env=environ(tmp_path),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: answers_kept(tmp_path) >= 4, 240)
+        here = sessions()
+        (engine,) = [pid for pid in descendants(process.pid) if "EngineCore" in here[pid][2]]
+        os.kill(engine, signal.SIGKILL)
+        _, said = process.communicate(timeout=300)
+    assert process.returncode in (0, 3), said
+    assert said.count("Starting it again (1 of 2)") == 1
+    assert texts(tmp_path / "run") == by_transformers(model, studies, tmp_path, 96)
+
+
+def answers_kept(folder: Path) -> int:
+    with CompletionCache(folder / "cache") as cache:
+        return len(cache)
 
 
 def test_an_instruct_model_that_is_held_to_a_schema_is_read(tmp_path: Path) -> None:

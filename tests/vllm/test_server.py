@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from children import below, gone, sessions
 
-from judge.backends.base import UnavailableError
 from judge.backends.vllm import Launch, Server
 from judge.types import Completion, JudgeError
 
@@ -71,25 +70,109 @@ def test_it_is_started_asked_and_gone() -> None:
     assert "--dtype=float32" in made.server.log.read_text("utf-8")
 
 
-async def after_crash(server: Server) -> None:
-    """Ask until the end of the server is known, as a run does after a pause."""
-    while True:
-        try:
-            await ask(server)
-        except UnavailableError:
-            await asyncio.sleep(0.1)
+def starts(server: Server) -> int:
+    """How many times the stand-in says that it was started."""
+    assert server.log is not None
+    return server.log.read_text("utf-8").count("started with")
 
 
-def test_a_server_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_dies_is_started_again_and_all_is_answered_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STANDIN_CRASHES", "8")
+    monkeypatch.setenv("STANDIN_DELAY", "0.05")
+    tally = tmp_path / "tally"
+    monkeypatch.setenv("STANDIN_TALLY", str(tally))
+    questions = [f"question {number}" for number in range(20)]
+
+    async def one(server: Server, question: str) -> str:
+        asked = {"model": "m", "messages": [{"role": "user", "content": question}]}
+        return (await server.ask(asked)).text
+
+    async def work(server: Server) -> list[str]:
+        places = asyncio.Semaphore(6)
+
+        async def limited(question: str) -> str:
+            async with places:
+                return await one(server, question)
+
+        return await asyncio.gather(*map(limited, questions))
+
+    made = Made()
+    assert made.use(work) == [f"answer to {question}" for question in questions]
+    again = [text for text in made.said if "Starting it again" in text]
+    assert len(again) == 2
+    assert "(1 of 2)" in again[0]
+    assert "the stand-in fell over" in again[0]
+    assert starts(made.server) == 3
+    # Only what was in flight at a loss can have been answered to nobody.
+    assert len(tally.read_text("utf-8").splitlines()) <= len(questions) + 2 * 6
+    assert not below(os.getpid())
+
+
+def test_a_server_that_dies_a_third_time_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDIN_CRASHES", "1")
 
     async def work(server: Server) -> None:
-        assert (await ask(server)).text == "answer to x"
-        with pytest.raises(JudgeError, match=r"the stand-in fell over.*\.log.*in the cache"):
-            await after_crash(server)
+        for _ in range(3):
+            assert (await ask(server)).text == "answer to x"
+        with pytest.raises(JudgeError, match="ended 3 times in this run") as raised:
+            await ask(server)
+        message = str(raised.value)
+        assert "the stand-in fell over" in message
+        assert "in the cache" in message
+        assert message.splitlines()[-1] == "  RuntimeError: the stand-in fell over"
+        with pytest.raises(JudgeError, match="3 times"):
+            await ask(server)  # nobody starts it a fourth time
 
-    Made().use(work)
+    made = Made()
+    made.use(work)
+    assert starts(made.server) == 3
     assert not below(os.getpid())
+
+
+def test_a_run_that_follows_has_its_own_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDIN_CRASHES", "1")
+    made = Made()
+
+    async def twice(server: Server) -> None:
+        await ask(server)
+        await ask(server)
+
+    made.use(twice)
+    made.use(twice)
+    assert len([text for text in made.said if "(1 of 2)" in text]) == 2
+
+
+def test_an_engine_that_dies_behind_its_server_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """vLLM answers with status 500 while it ends: that is no answer about the question."""
+    monkeypatch.setenv("STANDIN_CRASHES", "1")
+    monkeypatch.setenv("STANDIN_LAST_WORDS", "1")
+    made = Made()
+
+    async def work(server: Server) -> list[str]:
+        return [(await ask(server)).text, (await ask(server)).text]
+
+    assert made.use(work) == ["answer to x", "answer to x"]
+    assert starts(made.server) == 2
+
+
+def test_a_restart_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STANDIN_CRASHES", "1")
+    monkeypatch.setenv("STANDIN_STARTS", "1")
+    monkeypatch.setenv("STANDIN_TALLY", str(tmp_path / "tally"))
+    made = Made()
+
+    async def work(server: Server) -> None:
+        assert (await ask(server)).text == "answer to x"
+        for _ in range(2):
+            with pytest.raises(JudgeError, match=r"did not start.*no memory left"):
+                await ask(server)
+
+    made.use(work)
+    assert starts(made.server) == 2
 
 
 PARENT = textwrap.dedent("""
