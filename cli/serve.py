@@ -71,7 +71,7 @@ def serve(options: _Serve) -> None:
 
     \b
     judge serve judge-runs/maira2-green
-    judge serve --allow-judge gpt-4o --budget 50
+    judge serve --allow-judge gpt-6-luna --budget 50
     """
     from judge.address import is_loopback
     from judge.running.folder import Run

@@ -115,7 +115,7 @@ def _run(options: _Stress) -> None:
     --judge adds its runs, for judge compare --by change.
 
     \b
-    judge stress refs.json --judge gpt-4o -n 50
+    judge stress refs.json --judge gpt-6-luna -n 50
 
     Exit codes are those of judge RUBRIC.
     """

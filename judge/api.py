@@ -105,7 +105,8 @@ def annotate(
         Lists of reports; dictionaries of id to report or Series, joined by id; or DataFrames, a
         `datasets.Dataset` and dictionaries of id to record: two joined by id, or one for both.
     rubric, judge
-        A rubric's name; "lexicon", "vllm:MODEL", "hf:MODEL", or a model of an API such as "gpt-4o".
+        A rubric's name; "lexicon", "vllm:MODEL", "hf:MODEL", or a model of an API such as
+        "gpt-6-luna".
     out
         A folder for the run. By default only the cache is written.
     columns

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One shard a task. From a folder that all nodes see:
 #
-#   sbatch slurm.sh preds.json refs.json my-run --judge gpt-4o --max-cost 10
+#   sbatch slurm.sh preds.json refs.json my-run --judge gpt-6-luna --max-cost 10
 #
 # A task that failed goes on where it stopped: sbatch --array=3 slurm.sh, and the same arguments.
 # When all are there: judge merge my-run/shard-* --out my-run/whole

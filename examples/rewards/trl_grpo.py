@@ -26,7 +26,7 @@ def main(steps: int) -> list[float]:
     rows = studies()  # (1) your prompts, with the radiologist's report in a column
     model, tokenizer = make([text for row in rows for text in row.values()])  # (2) your model
     with (
-        Reward(rubric="green", judge="lexicon") as reward,  # (3) judge="vllm:..." or "gpt-4o"
+        Reward(rubric="green", judge="lexicon") as reward,  # (3) judge="vllm:..." or "gpt-6-luna"
         tempfile.TemporaryDirectory() as folder,
     ):
         trainer = GRPOTrainer(

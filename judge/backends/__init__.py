@@ -31,7 +31,7 @@ _OPTIONS: dict[str, set[str]] = {LEXICON: set(), "hf": {"cpu"}} | {
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
-    """Return the judge that `spec` names, such as `lexicon`, `vllm:MODEL` or `gpt-4o`."""
+    """Return the judge that `spec` names, such as `lexicon`, `vllm:MODEL` or `gpt-6-luna`."""
     settings = settings or JudgeSettings()
     if settings.sampling:
         settings = replace(settings, sampling=options.checked(settings.sampling))

@@ -6,8 +6,8 @@ import asyncio
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import islice
 from statistics import mean
@@ -145,6 +145,20 @@ class Prices:
         # A model without a price for batches is given the ordinary one.
         return in_batches if in_batches < dollars or not dollars else None
 
+    def dollars_of_all(self, requests: Mapping[Usage, int]) -> float | None:
+        """Return the US dollars of requests: the tokens of one, and how many have as many.
+
+        Each has its own price, since a token of a long prompt costs more with some models: their
+        sum is no request.
+        """
+        total = 0.0
+        for usage, n_requests in requests.items():
+            dollars = self.dollars(usage)
+            if dollars is None:
+                return None
+            total += n_requests * dollars
+        return total
+
     def at_most(self, request: CompletionRequest) -> float | None:
         """Return what `request` can cost at the most: a token a byte, and the longest answer."""
         most = _most(request)
@@ -170,7 +184,8 @@ class Forecast:
 
     `answer_tokens` is the mean of the newest answers in the cache, or, where `is_of_examples`, of
     answers to the example studies; the worst are the longest answers, each asked again as often as
-    it may be. `further` requests may follow from the answers, in no other number.
+    it may be. `further` requests may follow from the answers, in no other number. `prompts` counts
+    requests by their tokens, `longest` the worst by theirs.
     """
 
     prices: Prices
@@ -184,21 +199,29 @@ class Forecast:
     most_requests: int = 0
     most_in: int = 0
     most_out: int = 0
+    prompts: Counter[int] = field(default_factory=Counter)
+    longest: Counter[Usage] = field(default_factory=Counter)
 
     def add(self, request: CompletionRequest, times: int) -> None:
         """Count a request that may be asked so many times."""
         most = _most(request)
         self.requests += 1
-        self.prompt_tokens += sum(map(len, _texts(request))) // _CHARACTERS_A_TOKEN + 1
+        prompt_tokens = sum(map(len, _texts(request))) // _CHARACTERS_A_TOKEN + 1
+        self.prompt_tokens += prompt_tokens
+        self.prompts[prompt_tokens] += 1
         self.most_requests += times
         # An answer that could not be read is part of the prompt of the next.
         self.most_in += times * most.prompt_tokens + (times - 1) * most.completion_tokens
         self.most_out += times * most.completion_tokens
+        self.longest[most] += 1
+        if times > 1:
+            again = Usage(most.prompt_tokens + most.completion_tokens, most.completion_tokens)
+            self.longest[again] += times - 1
 
     @property
     def dollars(self) -> float | None:
         """The most that it can cost, None where the price is unknown."""
-        return self.prices.dollars(Usage(self.most_in, self.most_out))
+        return self.prices.dollars_of_all(self.longest)
 
     @property
     def typical(self) -> Usage | None:
@@ -207,21 +230,37 @@ class Forecast:
             return None
         return Usage(self.prompt_tokens, round(self.requests * self.answer_tokens))
 
+    @property
+    def typical_dollars(self) -> float | None:
+        """The price of `typical`, None where that or the price is unknown."""
+        if self.answer_tokens is None:
+            return None
+        # The mean lies between two whole numbers of tokens, and its price between theirs.
+        fewer = int(self.answer_tokens)
+        low = self._dollars_with(fewer)
+        high = self._dollars_with(fewer + 1)
+        if low is None or high is None:
+            return None
+        return low + (self.answer_tokens - fewer) * (high - low)
+
+    def _dollars_with(self, answer_tokens: int) -> float | None:
+        requests = {Usage(tokens, answer_tokens): n for tokens, n in self.prompts.items()}
+        return self.prices.dollars_of_all(requests)
+
     def facts(self, concurrency: int | None) -> dict[str, str]:
         """Return it in words; `concurrency` is None for questions that are asked in batches."""
 
-        def cost(usage: Usage) -> str:
-            dollars = self.prices.dollars(usage)
+        def cost(tokens_out: int, dollars: float | None) -> str:
             unknown = "cost unknown (no price for this model here)"
             price = unknown if dollars is None else f"${dollars:,.2f}"
-            return f"{usage.completion_tokens:,} tokens out, {price}"
+            return f"{tokens_out:,} tokens out, {price}"
 
         spared = f"{self.cached:,} cached, {self.repeated:,} repeated"
         further = f"at most {self.further:,} that depend on their answers: in no number below"
         most = counted(self.most_requests, "request", "requests")
         typical = "unknown: the cache has no answer of this prompt (try --limit first)"
         if self.typical is not None:
-            typical = cost(self.typical)
+            typical = cost(self.typical.completion_tokens, self.typical_dollars)
         if self.typical is not None and self.is_of_examples:
             typical += (
                 ", with answers as long as the built-in judge's to the example studies; a model "
@@ -233,7 +272,7 @@ class Forecast:
             "at a time": f"{concurrency:,}" if concurrency else "in batches, within a day",
             "tokens in": f"about {self.prompt_tokens:,}",
             "typical": typical,
-            "worst": f"{most}, {cost(Usage(self.most_in, self.most_out))}",
+            "worst": f"{most}, {cost(self.most_out, self.dollars)}",
         }
 
 

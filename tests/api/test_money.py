@@ -15,10 +15,10 @@ from judge import backends, rubrics
 from judge.backends.openai import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.running import cached_client
-from judge.running.cost import Prices, SpendingLimit, forecast
+from judge.running.cost import Forecast, Prices, SpendingLimit, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.session import JudgeSession, RequestPolicy, run
-from judge.types import CompletionRequest, Usage
+from judge.types import CompletionRequest, Message, Usage
 
 N = 12
 PRICED = Prices("gpt-4o", OPENAI_URL)
@@ -55,9 +55,13 @@ def test_the_typical_cost_without_answers_is_that_of_the_example_studies(tmp_pat
         if not is_known:
             assert said.startswith("unknown")
             continue
-        tokens = Usage(coming.prompt_tokens, coming.typical.completion_tokens)  # type: ignore[union-attr]
-        assert f"${Prices.of(judge).dollars(tokens):,.2f}" in said
-        assert 50_000 < tokens.completion_tokens < 500_000, "of a thousand studies"
+        assert coming.typical is not None
+        each = Usage(coming.prompt_tokens // 1000, coming.typical.completion_tokens // 1000)
+        dollars = Prices.of(judge).dollars(each)
+        assert dollars is not None
+        assert coming.typical_dollars == pytest.approx(1000 * dollars, rel=0.01)
+        assert f"${coming.typical_dollars:,.2f}" in said
+        assert 50 < each.completion_tokens < 500
 
 
 def test_the_typical_cost_is_that_of_the_answers_before(
@@ -76,6 +80,22 @@ def test_the_typical_cost_is_that_of_the_answers_before(
     assert f"${dollars:,.2f}" in coming.facts(1)["typical"]
     assert coming.dollars is not None
     assert coming.dollars > dollars
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_each_request_of_a_forecast_has_its_own_price(in_batches: bool) -> None:
+    """gpt-6-luna costs twice as much above 272,000 tokens of prompt, which no study here has."""
+    prices = Prices("gpt-6-luna", OPENAI_URL, in_batches)
+    coming = Forecast(prices, answer_tokens=58.5)
+    message = Message("user", "x" * 3996)
+    for _ in range(1000):
+        coming.add(CompletionRequest("chat", "gpt-6-luna", (message,), {"max_tokens": 100}), 2)
+    factor = 0.5 if in_batches else 1.0
+    typical = factor * 1000 * (1000 * 0.1 + 58.5 * 0.5) / 1e6
+    assert coming.typical_dollars == pytest.approx(typical)
+    bytes_in = 3996 + 16
+    worst = factor * 1000 * ((2 * bytes_in + 100) * 0.1 + 200 * 0.5) / 1e6
+    assert coming.dollars == pytest.approx(worst)
 
 
 # A limit
