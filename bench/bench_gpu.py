@@ -3,7 +3,7 @@
 A Llama of 7B in the architecture of GREEN's models (bfloat16), with random weights that vLLM makes
 itself: nothing is downloaded and no weights are written. 2,000 made-up studies for each number of
 requests in flight, or as many as are answered in its share of the time. Random weights say nothing:
-every answer is written to its full length, here 300 tokens, as GREEN's answers have on average.
+every answer is written to its full length, here 300 tokens.
 
     python bench/bench_gpu.py [--minutes 10] [--studies 2000] [--tokens 300]
         [--flight 16 64 128 256] [--size 7b|tiny] [--flag KEY=VALUE ...]
@@ -60,7 +60,7 @@ user: |
   Reference: $reference
   Candidate: $candidate
 """
-INSTRUCTIONS = 60  # sentences, so that a prompt has about as many tokens as GREEN's official one
+INSTRUCTIONS = 150  # sentences, with which a question and its answer have about 1,400 tokens
 WARM = 8
 
 
