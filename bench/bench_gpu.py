@@ -60,7 +60,7 @@ user: |
   Reference: $reference
   Candidate: $candidate
 """
-INSTRUCTIONS = 150  # sentences, with which a question and its answer have about 1,400 tokens
+INSTRUCTIONS = 125  # sentences, with which a question and its answer have about 1,400 tokens
 WARM = 8
 SPARE = 5.0  # seconds for the end of a server
 
