@@ -3,7 +3,7 @@
 A Llama of 7B in the architecture of GREEN's models (bfloat16), with random weights that vLLM makes
 itself: nothing is downloaded and no weights are written. 2,000 made-up studies for each number of
 requests in flight, or as many as are answered in its share of the time. Random weights say nothing:
-every answer is written to its full length, here 300 tokens, as GREEN's answers have on average.
+every answer is written to its full length, here 300 tokens.
 
     python bench/bench_gpu.py [--minutes 10] [--studies 2000] [--tokens 300]
         [--flight 16 64 128 256] [--size 7b|tiny] [--flag KEY=VALUE ...]
@@ -60,8 +60,9 @@ user: |
   Reference: $reference
   Candidate: $candidate
 """
-INSTRUCTIONS = 60  # sentences, so that a prompt has about as many tokens as GREEN's official one
+INSTRUCTIONS = 125  # sentences, with which a question and its answer have about 1,400 tokens
 WARM = 8
+SPARE = 5.0  # seconds for the end of a server
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ async def measure(judge: backends.Judge, options: argparse.Namespace, until: flo
         await window(judge, iter(studies(WARM, seed=1)), WARM, 120.0)
         print(f"  ready and warm after {time.monotonic() - began:.0f} s", flush=True)
         for at, in_flight in enumerate(options.flight):
-            share = (until - time.monotonic()) / (len(options.flight) - at)
+            share = (until - SPARE - time.monotonic()) / (len(options.flight) - at)
             if share <= 0:
                 print(f"  {in_flight:>4} in flight: no time left", flush=True)
                 continue
@@ -199,9 +200,11 @@ def main() -> None:
             until = now + (end - now) / (len(ways) - at)
             try:
                 judge = backends.load(f"vllm:{folder}", rubrics.load("green"), settings)
-                asyncio.run(measure(judge, options, until))
+                asyncio.run(asyncio.wait_for(measure(judge, options, until), until - now))
             except JudgeError as error:
                 print(f"  not measured: {error}", flush=True)
+            except TimeoutError:
+                print("  not measured further: no time left", flush=True)
 
 
 if __name__ == "__main__":
