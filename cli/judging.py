@@ -198,17 +198,25 @@ class _Check(StudyOptions):
     columns: Mapping[str, Any] = column_option(*ROLES)
     judge: str | None = option(
         "--judge JUDGE",
-        "Also say of this judge whether it can be asked from here, and whether it ends soon.",
+        "Also say of this judge whether its key is there, and whether it ends soon.",
     )
     form: str = format_option("table", "json")
 
 
 def _checked_judge(name: str) -> str:
-    """Return a judge's name and its end; raises `JudgeError` where it cannot be asked."""
-    from judge import backends, rubrics
+    """Return a judge's name, its end if that is soon, and whether its key is missing.
 
-    settings = backends.JudgeSettings(environ=os.environ, say=note)
-    return named_with_end(backends.load(name, rubrics.load("green"), settings))
+    Raises `JudgeError` for a judge that there is not.
+    """
+    from judge import backends, rubrics
+    from judge.backends.hosted import HostedJudge
+
+    settings = backends.JudgeSettings(environ=os.environ, say=note, sends=False)
+    judge = backends.load(name, rubrics.load("green"), settings)
+    shown = named_with_end(judge)
+    if isinstance(judge, HostedJudge) and judge.billing_url and not os.environ.get(judge.key_name):
+        shown += f"; its key is missing: set {judge.key_name}"
+    return shown
 
 
 @command("check")
@@ -216,8 +224,8 @@ def check(options: _Check) -> None:
     """Show what would be judged in PREDS and REFS, without asking a judge.
 
     Names the fields that ids and reports are read from, the study classes, further fields and
-    studies that are left out, and shows the first three studies. With --judge it says whether that
-    judge can be asked and when it ends. Then `judge RUBRIC --dry-run`
+    studies that are left out, and shows the first three studies. With --judge it says whether the
+    key of that judge is there and whether the model ends soon. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
     from judge.running.cost import described, preview

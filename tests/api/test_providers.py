@@ -409,6 +409,8 @@ def test_a_judge_that_ends_is_said_by_check_dry_run_and_run(
     pairs = [str(EXAMPLES / name) for name in PAIRS]
     ends = "gpt-4o ends on 2027-01-14; OpenAI names gpt-6-luna"
     assert ends in invoke("green", *pairs, "--judge", "gpt-4o", "--dry-run").stdout
+    checked = invoke("check", *pairs, "--judge", "gpt-4o").stdout
+    assert f"{ends}; its key is missing: set OPENAI_API_KEY" in checked
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     assert ends in invoke("check", *pairs, "--judge", "gpt-4o").stdout
