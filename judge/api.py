@@ -57,6 +57,7 @@ class JudgeOptions(TypedDict, total=False):
     max_tokens: int | None
     reply: str | None
     sampling: Mapping[str, object] | None
+    service_tier: str | None
     options: Mapping[str, object] | None
     policy: RequestPolicy | None
     cache: str | Path | None

@@ -414,7 +414,8 @@ def test_a_judge_that_ends_is_said_by_check_dry_run_and_run(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     assert ends in invoke("check", *pairs, "--judge", "gpt-4o").stdout
-    run = invoke("green", *pairs, "--judge", "gpt-4o", "--limit", "2", "--out", "run")
+    asked = ("--judge", "gpt-4o", "--limit", "2", "--cache", "cache")
+    run = invoke("green", *pairs, *asked, "--out", "run")
     assert ends in run.stderr
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
     assert ends in manifest["judge"]["note"]

@@ -10,7 +10,7 @@ import pytest
 from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, first
 from running import Runner, study_set
 
-from judge import backends, prompts, rubrics
+from judge import backends, rubrics
 from judge.backends.base import Mode
 from judge.backends.openai import Structured
 from judge.cache import canonical, key_of
@@ -23,7 +23,7 @@ REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens":
 
 DOWN = {Mode.JSON_SCHEMA: (), Mode.JSON: ("json_schema", "json_object")}
 """What a server must refuse for a mode to be used."""
-FORM = Structured(rubrics.load("green").reply_model(), prompts.load("green-structured"))
+FORM = Structured(rubrics.load("green").reply_model())
 
 
 # The way down
@@ -79,7 +79,7 @@ def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None
             assert end.measures == ask.rubric.measured(server.annotation(key), end.study)
         assert progress.asked == 11
         assert server.stats().by_mode[SEEN[mode]] == 11
-        form = Structured(rubrics.load(name).reply_model(), prompts.load("green-structured"))
+        form = Structured(rubrics.load(name).reply_model())
         assert form.by_schema["json_schema"]["strict"] is True
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,7 +51,7 @@ def test_price_time_unread_and_stability(
 ) -> None:
     """A priced judge, the same judge again from its cache and by other answers, and the lexicon."""
     gpt_4o = Prices("gpt-4o", OPENAI_URL)
-    monkeypatch.setattr(cached_client, "Prices", lambda _model, _url: gpt_4o)
+    monkeypatch.setattr(cached_client, "Prices", SimpleNamespace(of=lambda _judge: gpt_4o))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def judged(name: str, cache: str, seed: int = 0) -> Run:
