@@ -32,6 +32,9 @@ settings.load_profile("untimed")
 # Tests of packages that the extra `test` does not bring. The scripts in .ci install them and set
 # JUDGE_ALL_TESTS, so that a package that is missing there is an error.
 PACKAGES = {
+    "api/test_batches_killed.py": "anthropic",
+    "api/test_batches_of_providers.py": "anthropic",
+    "api/test_providers.py": "anthropic",
     "inspect_scorer": "inspect-ai",
     "local": "torch",
     "official/test_official_ids.py": "tokenizers",
