@@ -59,7 +59,7 @@ def write_files(page: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name, marks=() if page in (README, FIRST) else pytest.mark.ci)
+        pytest.param(page, id=page.name, marks=() if page == FIRST else pytest.mark.ci)
         for page in PAGES
         if lines_of_shell(page)
     ],
