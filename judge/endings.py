@@ -32,7 +32,7 @@ _WORDS = {
         "done",
         "finished",
     ),
-    LENGTH: ("length", "max_tokens"),
+    LENGTH: ("length", "max_tokens", "model_context_window_exceeded"),
     REFUSAL: ("refusal",),
     TOOL_CALLS: ("tool_calls", "tool_use", "function_call"),
     FILTERED: (

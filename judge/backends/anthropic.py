@@ -11,7 +11,8 @@ and ANTHROPIC_JSON only asks in words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from judge.backends.base import Client, Judge, JudgeSettings, Mode
@@ -57,6 +58,9 @@ class AnthropicJudge(HostedJudge):
     """A Claude model behind Anthropic's Messages API."""
 
     path: ClassVar[str] = MESSAGES
+    _formats: list[tuple[Mapping[str, object], Mapping[str, object]]] = field(
+        init=False, default_factory=list
+    )
 
     def _first_form(self, effort: object) -> RequestForm:
         form = super()._first_form(effort)
@@ -80,11 +84,19 @@ class AnthropicJudge(HostedJudge):
             marked = {"type": "text", "text": instructions, "cache_control": {"type": "ephemeral"}}
             body["system"] = [marked]
         if request.schema is not None and self.mode is Mode.JSON_SCHEMA:
-            from anthropic import transform_schema
-
-            schema = transform_schema(dict(request.schema))
-            body[CONFIG] = {"format": {"type": "json_schema", "schema": schema}}
+            body[CONFIG] = {"format": self._format(request.schema)}
         return body
+
+    def _format(self, schema: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the form of a reply as a request has it; made once for each schema."""
+        from anthropic import transform_schema
+
+        for known, made in self._formats:
+            if known is schema:
+                return made
+        made = {"type": "json_schema", "schema": transform_schema(dict(schema))}
+        self._formats.append((schema, made))
+        return made
 
     def body(self, request: CompletionRequest) -> dict[str, Any]:
         """Return what is sent: form and effort stand together in `output_config`."""

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import anthropic
 import httpx2  # comes with openai
 
-from judge import endings
 from judge.backends.anthropic import CONFIG
-from judge.backends.base import Mode, StudyError, TransientError, UnreadableReplyError
+from judge.backends.base import Mode, UnreadableReplyError
 from judge.backends.connection import FORM_KEY, Connection
 from judge.backends.hosted import EFFORT, SERVICE_TIER
 from judge.backends.replies import MOST_BYTES
@@ -38,25 +37,12 @@ class AnthropicReplies(ReplyReader):
         try:
             blocks = list(answer["content"])
             text = "".join(block["text"] for block in blocks if block["type"] == "text")
+            has_thought = any("thinking" in str(block["type"]) for block in blocks)
             stop_reason, model = answer.get("stop_reason"), answer.get("model")
         except (AttributeError, LookupError, TypeError) as error:
             raise UnreadableReplyError(f"it is not {self.what}") from error
-        ending = endings.kind_of(stop_reason)
-        if ending == endings.FILTERED:
-            raise StudyError("content filter", "the server withheld the answer")
-        if ending == endings.NO_ANSWER:
-            raise TransientError("answer broken off", f"it ended with {stop_reason}"[:300])
-        elsewhere = None
-        if not text.strip() and any("thinking" in str(block["type"]) for block in blocks):
-            elsewhere = "its reasoning"
-        return Completion(
-            text=text,
-            finish_reason=ending,
-            model=model if isinstance(model, str) else "",
-            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            mode=mode.value if mode else None,
-            elsewhere=elsewhere,
-        )
+        elsewhere = "its reasoning" if has_thought else None
+        return self.answer(text, stop_reason, model=model, mode=mode, elsewhere=elsewhere)
 
     def tokens_of(self, usage: Mapping[str, Any]) -> Usage | None:
         """Return the counts of tokens; None where they are no whole numbers.

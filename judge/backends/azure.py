@@ -7,9 +7,8 @@ name of a deployment.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
-from judge.backends import openai, options
+from judge.backends import openai
 from judge.backends.base import Judge, JudgeSettings
 from judge.backends.connection import Connection
 from judge.backends.hosted import Provider
@@ -43,9 +42,7 @@ def load(deployment: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             "to https://NAME.openai.azure.com"
         )
     settings = replace(settings, base_url=tuple(map(with_path, urls)))
-    judge = openai.OpenAIJudge(**PROVIDER.parts(deployment, rubric, settings))
-    judge.refusals.suggest = partial(options.nearest_model, deployment)
-    return judge
+    return openai.OpenAIJudge(**PROVIDER.parts(deployment, rubric, settings))
 
 
 def with_path(url: str) -> str:

@@ -332,12 +332,16 @@ class ChatJudge(Judge):
         prompt, form = self.questions[step.asks]
         return self._request(prompt, form, step.study)
 
+    def schema_of(self, form: type[BaseModel]) -> Mapping[str, object]:
+        """Return the JSON schema of a form, the same object each time."""
+        if form not in self._schemas:
+            self._schemas[form] = form.model_json_schema()
+        return self._schemas[form]
+
     def _request(self, prompt: Prompt, form: Form, study: Study) -> CompletionRequest:
         schema = None
         if form is not None and self.takes_forms:
-            if form not in self._schemas:
-                self._schemas[form] = form.model_json_schema()
-            schema = self._schemas[form]
+            schema = self.schema_of(form)
         turns = prompt.about(study)
         return CompletionRequest(self.endpoint, self.version, turns, self.sampling, schema)
 

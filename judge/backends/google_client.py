@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,8 +9,7 @@ import httpx2  # comes with openai
 from google import genai
 from google.genai import errors, types
 
-from judge import endings
-from judge.backends.base import Mode, StudyError, TransientError, UnreadableReplyError
+from judge.backends.base import Mode, StudyError, UnreadableReplyError
 from judge.backends.connection import FORM_KEY, Connection
 from judge.backends.google import CONFIG
 from judge.backends.hosted import EFFORT, SERVICE_TIER
@@ -61,25 +59,12 @@ class GoogleReplies(ReplyReader):
             candidate = candidates[0]
             parts = (candidate.get("content") or {}).get("parts") or []
             text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+            has_thought = any(part.get("thought") for part in parts)
             finish_reason, model = candidate.get("finishReason"), answer.get("modelVersion")
         except (AttributeError, LookupError, TypeError) as error:
             raise UnreadableReplyError(f"it is not {self.what}") from error
-        ending = endings.kind_of(finish_reason)
-        if ending == endings.FILTERED:
-            raise StudyError("content filter", "the server withheld the answer")
-        if ending == endings.NO_ANSWER:
-            raise TransientError("answer broken off", f"it ended with {finish_reason}"[:300])
-        elsewhere = None
-        if not text.strip() and any(part.get("thought") for part in parts):
-            elsewhere = "its reasoning"
-        return Completion(
-            text=text,
-            finish_reason=ending,
-            model=model if isinstance(model, str) else "",
-            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            mode=mode.value if mode else None,
-            elsewhere=elsewhere,
-        )
+        elsewhere = "its reasoning" if has_thought else None
+        return self.answer(text, finish_reason, model=model, mode=mode, elsewhere=elsewhere)
 
     def tokens_of(self, usage: Mapping[str, Any]) -> Usage | None:
         """Return the counts of tokens; None where they are no whole numbers.

@@ -105,10 +105,10 @@ class Provider:
             if EFFORT not in settings.sampling:
                 effort = facts.least_effort
         limit = settings.max_tokens
-        if limit is None:
+        if limit is None and options.is_green(model):
+            limit = models.MAX_TOKENS
+        elif limit is None:
             limit = models.max_tokens(model, facts, effort)
-            if options.is_green(model):
-                limit = models.MAX_TOKENS
         if settings.service_tier is not None and settings.service_tier not in self.service_tiers:
             known = ", ".join(self.service_tiers) or "none"
             raise JudgeError(
@@ -220,7 +220,11 @@ class HostedJudge(ChatJudge):
             asked=frozenset(self.asked) | ({SERVICE_TIER} if self.service_tier else set()),
             limit=None if is_limit_asked else max_tokens,
             say=self.say,
+            suggest=self._nearest,
         )
+
+    def _nearest(self) -> str:
+        return options.nearest_model(self.served_as, self.provider) if self.provider else ""
 
     def _first_form(self, effort: object) -> RequestForm:
         """Return how requests are put at first: without what the model is known to refuse.
@@ -308,7 +312,7 @@ class HostedJudge(ChatJudge):
 
     def _prompt_of(self, request: CompletionRequest) -> Prompt:
         for prompt, form in self.questions.values():
-            if form is not None and form.model_json_schema() == request.schema:
+            if form is not None and self.schema_of(form) == request.schema:
                 return prompt
         return self.prompt
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judge.backends import models, options
+from judge.backends import models
 from judge.backends.base import Client, Judge, JudgeSettings, Mode
 from judge.backends.connection import FORM_KEY, Connection
 from judge.backends.hosted import HostedJudge, Provider
@@ -54,9 +54,7 @@ PROVIDER = Provider(
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge for a model behind an OpenAI-compatible API."""
-    judge = OpenAIJudge(**PROVIDER.parts(model, rubric, settings))
-    judge.refusals.suggest = partial(options.nearest_model, model)
-    return judge
+    return OpenAIJudge(**PROVIDER.parts(model, rubric, settings))
 
 
 def _messages(turns: Sequence[Message]) -> list[dict[str, str]]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import httpx2  # comes with openai
 import openai
 
 from judge import jsonio
-from judge.backends.base import Mode, StudyError, TransientError, UnreadableReplyError
+from judge.backends.base import Mode, UnreadableReplyError
 from judge.backends.connection import Connection
 from judge.backends.refusals import SYSTEM
 from judge.backends.replies import MOST_BYTES
 from judge.backends.reply_reader import ReplyReader, error_of, token_count, words_of
 from judge.backends.sdk_client import LOOK_UP, SdkClient, day_of, http_client
-from judge.endings import FILTERED, NO_ANSWER, REFUSAL, kind_of
+from judge.endings import REFUSAL
 from judge.types import Completion, Usage
 
 # What a body has besides what may be refused.
@@ -41,37 +42,24 @@ class OpenAIReplies(ReplyReader):
             message = choice["message"] if "message" in choice else {"content": choice["text"]}
             text, refusal = _text(message.get("content")), message.get("refusal")
             reasoning = message.get("reasoning_content") or message.get("reasoning")
-            model = answer.get("model")
-            ending, why = kind_of(choice.get("finish_reason")), choice.get("error")
+            model, finish_reason = answer.get("model"), choice.get("finish_reason")
+            fault = choice.get("error")
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             words = words_of(error_of(answer), self.key) if isinstance(answer, Mapping) else ""
             said = f": {words}" if words else ""
             raise UnreadableReplyError(f"it is not {self.what}{said}") from error
         if text is None or not isinstance(refusal, str | None):
-            raise UnreadableReplyError("it is not a chat completion: its text is not a string")
-        if ending == FILTERED:
-            raise StudyError("content filter", "the server withheld the answer")
-        if ending == NO_ANSWER:
-            words = f"it ended with {choice['finish_reason']}"
-            if why:
-                words = words_of(error_of(why), self.key)
-            raise TransientError("answer broken off", words[:300])
-        if refusal:
-            ending = REFUSAL
+            raise UnreadableReplyError(f"it is not {self.what}: its text is not a string")
+        why = words_of(error_of(fault), self.key) if fault else ""
         elsewhere = None
-        if not (refusal or text.strip()):
-            if isinstance(reasoning, str) and reasoning.strip():
-                elsewhere = "its reasoning"
-            elif message.get("tool_calls") or message.get("function_call"):
-                elsewhere = "a tool call"
-        return Completion(
-            text=refusal or text,
-            finish_reason=ending,
-            model=model if isinstance(model, str) else "",
-            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            mode=mode.value if mode else None,
-            elsewhere=elsewhere,
+        if isinstance(reasoning, str) and reasoning.strip():
+            elsewhere = "its reasoning"
+        elif message.get("tool_calls") or message.get("function_call"):
+            elsewhere = "a tool call"
+        completion = self.answer(
+            refusal or text, finish_reason, model=model, mode=mode, why=why, elsewhere=elsewhere
         )
+        return replace(completion, finish_reason=REFUSAL) if refusal else completion
 
     def tokens_of(self, usage: Mapping[str, Any]) -> Usage | None:
         """Return the counts of tokens in a reply; None where they are no whole numbers."""

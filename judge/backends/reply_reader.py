@@ -6,6 +6,7 @@ provider says in a `ReplyReader` of its own where its answers and its counts of 
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from abc import ABC, abstractmethod
@@ -30,6 +31,7 @@ from judge.backends.base import (
 from judge.backends.connection import NO_KEY
 from judge.backends.refusals import named_in, names_longest
 from judge.backends.waits import retry_after
+from judge.endings import FILTERED, NO_ANSWER, kind_of
 from judge.text import harmless
 from judge.types import Completion, JudgeError, Usage
 
@@ -100,6 +102,36 @@ class ReplyReader(ABC):
     @abstractmethod
     def refusable(self, sent: Mapping[str, Any]) -> list[str]:
         """Return what a refusal of a request may be about, by the names that `Refusals` uses."""
+
+    def answer(
+        self,
+        text: str,
+        finish_reason: object,
+        *,
+        model: object,
+        mode: Mode | None,
+        why: str = "",
+        elsewhere: str | None = None,
+    ) -> Completion:
+        """Return an answer as it is kept; raises `AskError` for an ending that leaves none.
+
+        `model` and `finish_reason` are the provider's words, `why` those for what went wrong, and
+        `elsewhere` says where an answer without text went.
+        """
+        ending = kind_of(finish_reason)
+        if ending == FILTERED:
+            raise StudyError("content filter", "the server withheld the answer")
+        if ending == NO_ANSWER:
+            words = why or f"it ended with {finish_reason}"
+            raise TransientError("answer broken off", words[:300])
+        return Completion(
+            text=text,
+            finish_reason=ending,
+            model=model if isinstance(model, str) else "",
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            mode=mode.value if mode else None,
+            elsewhere=None if text.strip() else elsewhere,
+        )
 
     def status_of(self, reply: httpx2.Response) -> int:
         """Return the status that a reply without success counts as."""

@@ -16,12 +16,11 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import anthropic
 import httpx2  # comes with openai
-import pydantic
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NonNegativeInt
 
 from judge import jsonio
@@ -41,8 +40,8 @@ from judge.batching.provider import (
     Sought,
     State,
     objects_of,
+    parsed,
 )
-from judge.manifest import first_of
 
 _PATH = "/v1/messages/batches"
 _A_PAGE = 100
@@ -104,9 +103,6 @@ class _Page(BaseModel):
     has_more: bool = False
 
 
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
 class AnthropicBatches(BatchProvider):
     """The batches of one server that speaks Anthropic's protocol."""
 
@@ -151,14 +147,13 @@ class AnthropicBatches(BatchProvider):
                     "timeout": self.file_timeout,
                 },
             )
-            return self._in_words(_read(reply, _Batch))
+            return self._in_words(parsed(reply.content, _Batch))
 
     async def find(self, sought: Sought) -> Found:
         """Tell the batch by the ids in the results of those that it may be.
 
-        It may be any that was made about then, has as many requests, and is not known to be some
-        other.
-        While one runs nobody can know whose it is.
+        Any batch that was made about then, has as many requests and is not known to be another may
+        be the one. While a batch runs, nobody can know whose it is.
         """
         undecided = []
         # A call that makes a batch ends within the time for files.
@@ -182,7 +177,7 @@ class AnthropicBatches(BatchProvider):
             with self.explained(is_made=False):
                 raw = self._again.messages.batches.with_raw_response
                 reply = await raw.list(limit=_A_PAGE, **after)
-                page = _read(reply.http_response, _Page)
+                page = parsed(reply.http_response.content, _Page)
             new = [batch for batch in page.data if batch.id not in found]
             found.update((batch.id, batch) for batch in new)
             is_older = any(batch.created_at < start for batch in page.data)
@@ -208,13 +203,13 @@ class AnthropicBatches(BatchProvider):
         """Return how a batch is."""
         with self.explained():
             reply = await self._client.messages.batches.with_raw_response.retrieve(remote_id)
-            return self._in_words(_read(reply.http_response, _Batch))
+            return self._in_words(parsed(reply.http_response.content, _Batch))
 
     async def cancel(self, remote_id: str) -> RemoteBatch:
         """Have a batch end with what it has answered."""
         with self.explained():
             reply = await self._client.messages.batches.with_raw_response.cancel(remote_id)
-            return self._in_words(_read(reply.http_response, _Batch))
+            return self._in_words(parsed(reply.http_response.content, _Batch))
 
     async def forget(self, batch: RemoteBatch) -> None:
         """Delete the batch, which Anthropic keeps for 29 days."""
@@ -304,16 +299,6 @@ def _id_in(line: bytes) -> str:
     except (LookupError, TypeError, ValueError, RecursionError):
         return ""
     return request_id if isinstance(request_id, str) else ""
-
-
-def _read(reply: httpx2.Response, model: type[_Model]) -> _Model:
-    """Return what a reply says; raises `UnreadableReplyError`."""
-    try:
-        return model.model_validate(jsonio.read(reply.content))
-    except pydantic.ValidationError as error:
-        raise UnreadableReplyError(f"it is no batch ({first_of(error)})") from error
-    except jsonio.JsonError as error:
-        raise UnreadableReplyError(f"it is no batch ({error})") from error
 
 
 def _result(line: Mapping[str, Any]) -> Result | None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2  # comes with openai
-import pydantic
 from google.genai import errors, types
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,8 +37,8 @@ from judge.batching.provider import (
     Sought,
     State,
     objects_of,
+    parsed,
 )
-from judge.manifest import first_of
 
 _VERSION = "v1beta"  # in which batches are documented; the package's own choice is v1
 _A_PAGE = 100
@@ -265,13 +264,7 @@ class GoogleBatches(BatchProvider):
     def _said(self, model: type[_Model]) -> _Model:
         """Return what the last reply says; raises `UnreadableReplyError`."""
         assert self._reply is not None
-        try:
-            said = jsonio.read(self._reply.content, mark_repeated=True)
-            return model.model_validate(said)
-        except pydantic.ValidationError as error:
-            raise UnreadableReplyError(f"it is no batch ({first_of(error)})") from error
-        except jsonio.JsonError as error:
-            raise UnreadableReplyError(f"it is no batch ({error})") from error
+        return parsed(self._reply.content, model)
 
 
 def as_sent(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import httpx2  # comes with openai
+import pydantic
+from pydantic import BaseModel
 
 from judge import jsonio
 from judge.backends.base import (
@@ -33,7 +35,10 @@ from judge.backends.refusals import Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.backends.reply_reader import ReplyReader, masked
 from judge.backends.sdk_client import http_client
+from judge.manifest import first_of
 from judge.types import Completion, JudgeError
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 RETRIES = 4
 """How often a request is sent again that may be sent twice."""
@@ -271,10 +276,10 @@ class BatchProvider(ABC):
         except (httpx2.HTTPError, OSError) as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
         except self.sdk_error as error:
-            raise UnreadableReplyError("it is no reply about batches") from error
+            raise UnreadableReplyError("it is not a reply about batches") from error
         # A page instead of JSON comes as text, JSON that is none as a ValueError.
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise UnreadableReplyError("it is no reply about batches") from error
+            raise UnreadableReplyError("it is not a reply about batches") from error
 
     def refusal(self, reply: httpx2.Response, *, is_made: bool = True) -> Exception:
         """Return the error that a reply without success is."""
@@ -339,6 +344,22 @@ class BatchProvider(ABC):
                 await asyncio.sleep(error.retry_after or _PAUSE)
             else:
                 return
+
+
+def parsed(content: bytes, model: type[_Model]) -> _Model:
+    """Return what a reply about batches says; raises `UnreadableReplyError`.
+
+    The results that stand in it may have odd counts of tokens, but the batch has no key twice.
+    """
+    try:
+        said = jsonio.read(content, mark_repeated=True)
+        if isinstance(said, Mapping) and jsonio.repeated_keys(said):
+            raise UnreadableReplyError("it is not a batch (it has a key twice)")
+        return model.model_validate(said)
+    except pydantic.ValidationError as error:
+        raise UnreadableReplyError(f"it is not a batch ({first_of(error)})") from error
+    except jsonio.JsonError as error:
+        raise UnreadableReplyError(f"it is not a batch ({error})") from error
 
 
 def lines_of(path: Path) -> Iterator[bytes]:

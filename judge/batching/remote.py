@@ -66,12 +66,12 @@ def batch_of(reply: object) -> OpenAIBatch:
     try:
         return OpenAIBatch.model_validate(plain)
     except pydantic.ValidationError as error:
-        raise UnreadableReplyError(f"it is no batch ({first_of(error)})") from error
+        raise UnreadableReplyError(f"it is not a batch ({first_of(error)})") from error
 
 
 def id_of(reply: object) -> str:
     """Return the id of an uploaded file; raises `UnreadableReplyError`."""
     name = getattr(reply, "id", None)
     if not isinstance(name, str) or not name:
-        raise UnreadableReplyError("it is no file with an id")
+        raise UnreadableReplyError("it is not a file with an id")
     return name

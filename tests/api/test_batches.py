@@ -358,8 +358,8 @@ OBJECT = {"id": "batch-1", "object": "batch", "status": "in_progress"}
 @pytest.mark.parametrize(
     ("said", "named"),
     [
-        (None, "no file with an id"),
-        ({**OBJECT, "id": 5}, "no file with an id"),
+        (None, "not a file with an id"),
+        ({**OBJECT, "id": 5}, "not a file with an id"),
         ({**OBJECT, "status": ["completed"]}, "'status'"),
         ({**OBJECT, "status": None}, "'status'"),
         ({**OBJECT, "status": "completed", "output_file_id": [1]}, "'output_file_id'"),

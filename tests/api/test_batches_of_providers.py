@@ -210,7 +210,7 @@ def test_a_batch_of_another_form_is_one_message(tmp_path: Path, model: str, said
         code, _, err = made.run(*BATCH)
     assert code == 2, err
     assert "Traceback" not in err
-    assert "no batch" in err or "about batches" in err, err
+    assert "not a batch" in err or "about batches" in err, err
 
 
 @pytest.mark.parametrize("kind", ["google"], indirect=True)

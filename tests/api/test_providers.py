@@ -316,6 +316,7 @@ def test_an_overloaded_provider_is_asked_again(
 CUT = [{"type": "text", "text": ANSWER[:60]}]
 ENDS: list[tuple[str, dict[str, object], str]] = [
     ("anthropic", {"stop_reason": "max_tokens", "content": CUT}, "truncated"),
+    ("anthropic", {"stop_reason": "model_context_window_exceeded", "content": CUT}, "truncated"),
     ("anthropic", {"stop_reason": "refusal"}, "refusal"),
     ("anthropic", {"content": []}, "empty"),
     ("google", {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}}, "content filter"),
@@ -407,7 +408,10 @@ def test_a_judge_that_ends_is_said_by_check_dry_run_and_run(
 ) -> None:
     monkeypatch.setattr(models, "SOON", dt.timedelta(days=100_000))
     pairs = [str(EXAMPLES / name) for name in PAIRS]
-    ends = "gpt-4o ends on 2027-01-14; OpenAI names gpt-6-luna"
+    facts = models.facts_of("gpt-4o", "openai")
+    assert facts is not None
+    ends = facts.ending(dt.datetime.now(dt.UTC).date())  # its words are tested above
+    assert ends is not None
     assert ends in invoke("green", *pairs, "--judge", "gpt-4o", "--dry-run").stdout
     checked = invoke("check", *pairs, "--judge", "gpt-4o").stdout
     assert f"{ends}; its key is missing: set OPENAI_API_KEY" in checked
