@@ -85,7 +85,16 @@ def write(folder: Path, n: int) -> None:
 
 def judging(url: str, concurrency: int, cache: str) -> list[str]:
     judge = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
-    judge += ["--judge", "model-x", "--base-url", url, "--cache", cache, "--reply", "text"]
+    judge += [
+        "--judge",
+        "model-x",
+        "--base-url",
+        url,
+        "--cache",
+        cache,
+        "--reply",
+        "text",
+    ]
     return [*judge, "--concurrency", str(concurrency)]
 
 
@@ -96,7 +105,9 @@ def table(title: str, taken: dict[str, list[Used]], n: int) -> None:
     for name, rounds in taken.items():
         wall, cpu, peak = (min(figures) for figures in zip(*rounds, strict=True))
         each = 1000 * cpu / n
-        print(f"{name:<30} {wall:>8.2f} {wall / first:>6.2f} {each:>12.2f} {peak:>6.0f}")
+        print(
+            f"{name:<30} {wall:>8.2f} {wall / first:>6.2f} {each:>12.2f} {peak:>6.0f}"
+        )
 
 
 def over_the_api(n: int, options: argparse.Namespace) -> None:
@@ -108,15 +119,29 @@ def over_the_api(n: int, options: argparse.Namespace) -> None:
         taken: dict[str, list[Used]] = {}
         for at in range(options.rounds):
             tools = {
-                name: [sys.executable, "-c", PLAIN, json.dumps([server.url, n, at_once, aio])]
-                for name, aio in (("AsyncOpenAI, aiohttp", True), ("AsyncOpenAI", False))
+                name: [
+                    sys.executable,
+                    "-c",
+                    PLAIN,
+                    json.dumps([server.url, n, at_once, aio]),
+                ]
+                for name, aio in (
+                    ("AsyncOpenAI, aiohttp", True),
+                    ("AsyncOpenAI", False),
+                )
                 for at_once in (options.concurrency,)
             }
-            tools["judge green"] = judging(server.url, options.concurrency, f"cache-{at}")
+            tools["judge green"] = judging(
+                server.url, options.concurrency, f"cache-{at}"
+            )
             for name, tool in tools.items():
                 taken.setdefault(name, []).append(measured(tool, Path(work)))
     ideal = n * options.latency / options.concurrency
-    table(f"{n:,} judgements, ideal {ideal:.2f} s, the least of {options.rounds}", taken, n)
+    table(
+        f"{n:,} judgements, ideal {ideal:.2f} s, the least of {options.rounds}",
+        taken,
+        n,
+    )
 
 
 def from_cache(n: int, options: argparse.Namespace) -> None:
@@ -124,7 +149,10 @@ def from_cache(n: int, options: argparse.Namespace) -> None:
         write(Path(work), n)
         judge = judging(server.url, options.concurrency, "cache")
         measured(judge, Path(work))
-        tools = {"diskcache": [sys.executable, "-c", READ, "cache"], "judge green": judge}
+        tools = {
+            "diskcache": [sys.executable, "-c", READ, "cache"],
+            "judge green": judge,
+        }
         taken: dict[str, list[Used]] = {}
         for _ in range(options.rounds):
             for name, tool in tools.items():

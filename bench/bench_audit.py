@@ -46,7 +46,9 @@ def judge(folder: Path, *arguments: str) -> tuple[float, float]:
 def words(rng: random.Random, n: int) -> str:
     """Return `n` words in sentences of twenty."""
     drawn = rng.choices(WORDS, k=n)
-    return " ".join(f"{word}." if at % 20 == 0 else word for at, word in enumerate(drawn, 1))
+    return " ".join(
+        f"{word}." if at % 20 == 0 else word for at, word in enumerate(drawn, 1)
+    )
 
 
 def enlarge(run: Path, n_errors: int, n_words: int) -> str:
@@ -67,7 +69,11 @@ def enlarge(run: Path, n_errors: int, n_words: int) -> str:
             **first,
             "text": words(rng, 12),
             "edit": first["edit"]
-            and {"kind": "insert", "line": rng.randrange(n_lines), "corrected": words(rng, 10)},
+            and {
+                "kind": "insert",
+                "line": rng.randrange(n_lines),
+                "corrected": words(rng, 10),
+            },
         }
         for _ in range(n_errors)
     ]
@@ -81,13 +87,18 @@ def main() -> None:
     for rubric in RULED:
         with tempfile.TemporaryDirectory() as work:
             folder = Path(work)
-            examples = [str(ROOT / "examples" / name) for name in ("preds.json", "refs.json")]
+            examples = [
+                str(ROOT / "examples" / name) for name in ("preds.json", "refs.json")
+            ]
             ids = []
             for at, size in enumerate(SIZES):
                 judge(folder, rubric, *examples, "--out", f"run-{at}")
                 ids.append(enlarge(folder / f"run-{at}", *size))
             rounds = [
-                [judge(folder, "audit", f"run-{at}", ids[at]) for at in range(len(SIZES))]
+                [
+                    judge(folder, "audit", f"run-{at}", ids[at])
+                    for at in range(len(SIZES))
+                ]
                 for _ in range(ROUNDS)
             ]
         for (n_errors, n_words), *taken in zip(SIZES, *rounds, strict=True):

@@ -20,13 +20,17 @@ from judge.cache import canonical, key_of
 from judge.cache.store import CompletionCache, read_entries
 from judge.types import Completion, CompletionRequest, Message, Usage
 
-ANSWER = Completion("a finding " * 90, "stop", "m-1", Usage(700, 200), "2026-01-01T00:00:00+00:00")
+ANSWER = Completion(
+    "a finding " * 90, "stop", "m-1", Usage(700, 200), "2026-01-01T00:00:00+00:00"
+)
 
 
 def request(at: int) -> CompletionRequest:
     """A question of the usual length."""
     turn = Message("user", f"study {at}: " + "the heart is not enlarged. " * 110)
-    return CompletionRequest("chat", "m", (turn,), {"temperature": 0, "max_tokens": 2048})
+    return CompletionRequest(
+        "chat", "m", (turn,), {"temperature": 0, "max_tokens": 2048}
+    )
 
 
 def timed(name: str, n: int, work: Callable[[], object]) -> float:
@@ -65,7 +69,11 @@ def main() -> None:
             timed("keep", n, lambda: drain(cache.keep(*pair, ANSWER) for pair in pairs))
             ours, theirs = [], []
             for _ in range(3):
-                theirs.append(timed("plain diskcache, get", n, lambda: drain(map(plain.get, keys))))
+                theirs.append(
+                    timed(
+                        "plain diskcache, get", n, lambda: drain(map(plain.get, keys))
+                    )
+                )
                 ours.append(timed("find", n, lambda: drain(map(cache.find, keys))))
         timed("open, full", 1, lambda: CompletionCache(path).__exit__())
         timed("read all entries", n, lambda: drain(read_entries(path)))

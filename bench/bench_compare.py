@@ -30,7 +30,9 @@ SITES = 67
 FIELDS = ["site", "patient", "dataset"]
 
 
-def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, failed: float):
+def table_of(
+    rubric: Rubric, rng: np.random.Generator, n: int, skill: float, failed: float
+):
     """The table of a run whose errors per study are Poisson counts that fall with `skill`."""
     empty = TableBuilder(rubric, FIELDS).build()
     columns = {name: np.zeros(n, dtype=int) for name in empty.columns}
@@ -49,15 +51,22 @@ def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, fai
     total = sum(counts.values())
     for grade, of_it in counts.items():
         columns[f"n_{grade.name}"] = columns[f"{grade.name}_a"] = of_it
-    columns["n_significant"], columns["n_insignificant"] = significant, total - significant
+    columns["n_significant"], columns["n_insignificant"] = (
+        significant,
+        total - significant,
+    )
     if rubric.name == "green":
         matched = rng.poisson(4 * skill, n)
         columns["n_matched"] = matched
-        columns["green"] = np.where(matched, matched / np.maximum(matched + significant, 1), 0.0)
+        columns["green"] = np.where(
+            matched, matched / np.maximum(matched + significant, 1), 0.0
+        )
     else:
         of_each = list(counts.values())
         columns["n_actionable"] = sum(of_each[1:])
-        severities = np.array([np.where(c > 0, i + 1, 1) for i, c in enumerate(of_each)])
+        severities = np.array(
+            [np.where(c > 0, i + 1, 1) for i, c in enumerate(of_each)]
+        )
         columns["fineradscore"] = severities.max(axis=0)
         columns["fineradscore_sum"] = sum((i + 1) * c for i, c in enumerate(of_each))
     lost = rng.random(n) < failed
@@ -83,7 +92,12 @@ def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> 
         "notes": [],
     }
     files = [
-        {"path": f"preds_{model}.json", "role": "preds", "sha256": model, "n_records": 1},
+        {
+            "path": f"preds_{model}.json",
+            "role": "preds",
+            "sha256": model,
+            "n_records": 1,
+        },
         {"path": "refs.json", "role": "refs", "sha256": "refs", "n_records": 1},
     ]
     with writing(folder, rubric, FIELDS) as writer:
@@ -109,7 +123,14 @@ def main() -> None:
                 folder = Path(work) / f"{name}-{at}"
                 write_run(folder, rubric, table, f"model{at}")
                 runs.append(str(folder))
-        by_both = ["--by", "dataset", "--by", "study_class", "--by", "dataset,study_class"]
+        by_both = [
+            "--by",
+            "dataset",
+            "--by",
+            "study_class",
+            "--by",
+            "dataset,study_class",
+        ]
         print(f"{'what':>34} {'wall s':>8} {'cpu s':>8} {'peak MB':>8}")
         for what, options in (
             ("leaderboard", ["--no-tests"]),
@@ -121,7 +142,9 @@ def main() -> None:
         ):
             command = [sys.executable, "-m", "judge", "compare", *runs, *options]
             began = time.perf_counter()
-            with subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL) as child:
+            with subprocess.Popen(
+                command, cwd=work, stdout=subprocess.DEVNULL
+            ) as child:
                 _, status, used = os.wait4(child.pid, 0)
             wall = time.perf_counter() - began
             if status:

@@ -60,7 +60,9 @@ user: |
   Reference: $reference
   Candidate: $candidate
 """
-INSTRUCTIONS = 125  # sentences, with which a question and its answer have about 1,400 tokens
+INSTRUCTIONS = (
+    125  # sentences, with which a question and its answer have about 1,400 tokens
+)
 WARM = 8
 SPARE = 5.0  # seconds for the end of a server
 
@@ -134,7 +136,9 @@ async def window(
     return Window(len(ends), max(ends, default=seconds), *tokens)
 
 
-async def measure(judge: backends.Judge, options: argparse.Namespace, until: float) -> None:
+async def measure(
+    judge: backends.Judge, options: argparse.Namespace, until: float
+) -> None:
     """Print a line for each number of requests in flight."""
     began = time.monotonic()
     try:
@@ -149,7 +153,10 @@ async def measure(judge: backends.Judge, options: argparse.Namespace, until: flo
             waiting = iter(studies(options.studies, seed=100 + at))
             found = await window(judge, waiting, in_flight, share)
             if not found.studies:
-                print(f"  {in_flight:>4} in flight: no answer in {share:.0f} s", flush=True)
+                print(
+                    f"  {in_flight:>4} in flight: no answer in {share:.0f} s",
+                    flush=True,
+                )
                 continue
             print(
                 f"  {in_flight:>4} in flight: {3600 * found.studies / found.seconds:>9,.0f} "
@@ -165,15 +172,23 @@ async def measure(judge: backends.Judge, options: argparse.Namespace, until: flo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="of the whole script")
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="of the whole script"
+    )
     parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--tokens", type=int, default=300, help="of each answer")
     parser.add_argument("--flight", type=int, nargs="+", default=[16, 64, 128, 256])
     parser.add_argument("--size", choices=["7b", "tiny"], default="7b")
-    parser.add_argument("--flag", action="append", default=[], help="a flag of vllm serve")
+    parser.add_argument(
+        "--flag", action="append", default=[], help="a flag of vllm serve"
+    )
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
-    flags: dict[str, object] = {"dtype": "bfloat16", "load-format": "dummy", "max-num-seqs": 256}
+    flags: dict[str, object] = {
+        "dtype": "bfloat16",
+        "load-format": "dummy",
+        "max-num-seqs": 256,
+    }
     for flag in options.flag:
         name, equals, value = flag.partition("=")
         flags[name] = value if equals else True
@@ -183,7 +198,9 @@ def main() -> None:
         instructions = " ".join(tinymodel.sentences(INSTRUCTIONS, seed=2))
         prompt = Path(place) / "bench.yaml"
         prompt.write_text(PROMPT.format(instructions=instructions), "utf-8")
-        print(f"a Llama ({options.size}) with random weights, {options.tokens} tokens an answer")
+        print(
+            f"a Llama ({options.size}) with random weights, {options.tokens} tokens an answer"
+        )
         ways = [{}, {"batch-invariant": True}]
         for at, way in enumerate(ways):
             print("batch-invariant" if way else "not batch-invariant", flush=True)
@@ -200,7 +217,9 @@ def main() -> None:
             until = now + (end - now) / (len(ways) - at)
             try:
                 judge = backends.load(f"vllm:{folder}", rubrics.load("green"), settings)
-                asyncio.run(asyncio.wait_for(measure(judge, options, until), until - now))
+                asyncio.run(
+                    asyncio.wait_for(measure(judge, options, until), until - now)
+                )
             except JudgeError as error:
                 print(f"  not measured: {error}", flush=True)
             except TimeoutError:

@@ -37,9 +37,38 @@ PHRASES = (
     "degenerative changes of the spine",
     "tip of the central line in the right atrium (too low)",
 )
-SIZES = ("small", "large", "moderate", "mild", "subtle", "new", "old", "patchy", "trace", "dense")
-SIDES = ("right", "left", "bilateral", "basilar", "apical", "hilar", "perihilar", "lower", "middle")
-FINDINGS = ("effusion", "opacity", "atelectasis", "nodule", "consolidation", "edema", "scarring")
+SIZES = (
+    "small",
+    "large",
+    "moderate",
+    "mild",
+    "subtle",
+    "new",
+    "old",
+    "patchy",
+    "trace",
+    "dense",
+)
+SIDES = (
+    "right",
+    "left",
+    "bilateral",
+    "basilar",
+    "apical",
+    "hilar",
+    "perihilar",
+    "lower",
+    "middle",
+)
+FINDINGS = (
+    "effusion",
+    "opacity",
+    "atelectasis",
+    "nodule",
+    "consolidation",
+    "edema",
+    "scarring",
+)
 ENDS = (
     "is not mentioned",
     "with volume loss",
@@ -61,14 +90,18 @@ def answer(rng: random.Random, phrases: Sequence[str] = PHRASES) -> str:
             lines.append(f"({letter}) {label}: {count}. {listed}".rstrip())
         sections.append("\n".join(lines))
     count = rng.randint(0, 6)
-    sections.append(f"[Matched Findings]:\n{count}. {'; '.join(rng.choices(phrases, k=count))}")
+    sections.append(
+        f"[Matched Findings]:\n{count}. {'; '.join(rng.choices(phrases, k=count))}"
+    )
     return "\n\n".join(sections)
 
 
 def main() -> None:
     """Parse and score the same answers several times; the best round counts."""
     rng = random.Random(0)
-    many = [" ".join(words) for words in itertools.product(SIZES, SIDES, FINDINGS, ENDS)]
+    many = [
+        " ".join(words) for words in itertools.product(SIZES, SIDES, FINDINGS, ENDS)
+    ]
     for name, phrases in (("come again", PHRASES), ("hardly ever do", many)):
         answers = [answer(rng, phrases) for _ in range(ANSWERS)]
         size = sum(map(len, answers)) / ANSWERS

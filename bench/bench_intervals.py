@@ -72,7 +72,9 @@ KINDS: dict[str, tuple[Callable[[int], Values], Any]] = {
 def of_patients(make: Callable[[int], Values], n: int, size: int) -> tuple[Values, Any]:
     """Studies of n patients: each is the patient's own value, or in 3 of 10 another."""
     own = np.repeat(make(n), size)
-    return np.where(RNG.random(n * size) < 0.7, own, make(n * size)), np.repeat(range(n), size)
+    return np.where(RNG.random(n * size) < 0.7, own, make(n * size)), np.repeat(
+        range(n), size
+    )
 
 
 def covers(ends: tuple[float | None, float | None], truth: float) -> float:
@@ -87,18 +89,27 @@ def share(results: Iterable[float]) -> str:
     missing = np.isnan(found).mean()
     if missing == 1:
         return "none"
-    return f"{100 * np.nanmean(found):.1f}" + (f" ({100 * missing:.0f}% none)" if missing else "")
+    return f"{100 * np.nanmean(found):.1f}" + (
+        f" ({100 * missing:.0f}% none)" if missing else ""
+    )
 
 
-def table(title: str, head: Iterable[object], rows: Iterable[tuple[str, Iterable[str]]]) -> None:
+def table(
+    title: str, head: Iterable[object], rows: Iterable[tuple[str, Iterable[str]]]
+) -> None:
     """Print a Markdown table, row after row."""
     columns = [str(one) for one in head]
-    print(f"\n{title}\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}", flush=True)
+    print(
+        f"\n{title}\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}",
+        flush=True,
+    )
     for name, cells in rows:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def estimate(values: Values, scale: Any, units: Any = None) -> tuple[float | None, float | None]:
+def estimate(
+    values: Values, scale: Any, units: Any = None
+) -> tuple[float | None, float | None]:
     """The interval of a single figure."""
     if scale == "rate":
         found = rate_interval(values == 1, units)
@@ -108,27 +119,37 @@ def estimate(values: Values, scale: Any, units: Any = None) -> tuple[float | Non
 
 
 def single_figures(repetitions: int) -> None:
-    def cells(make: Callable[[int], Values], scale: Any, size: int, n: int, how: str) -> str:
+    def cells(
+        make: Callable[[int], Values], scale: Any, size: int, n: int, how: str
+    ) -> str:
         truth = float(make(LARGE).mean())
         results = []
         for _ in range(repetitions):
             values, units = of_patients(make, n, size) if size > 1 else (make(n), None)
             results.append(
-                covers(estimate(values, scale, units if how == "patient" else None), truth)
+                covers(
+                    estimate(values, scale, units if how == "patient" else None), truth
+                )
             )
         return share(results)
 
     table(
         "Single figures, studies independent, by the number of studies",
         SIZES,
-        ((k, (cells(m, s, 1, n, "study") for n in SIZES)) for k, (m, s) in KINDS.items()),
+        (
+            (k, (cells(m, s, 1, n, "study") for n in SIZES))
+            for k, (m, s) in KINDS.items()
+        ),
     )
     for how in ("study", "patient"):
         table(
             f"Single figures, four studies a patient (intraclass correlation 0.49), by {how}, by "
             "the number of patients",
             SIZES,
-            ((k, (cells(m, s, 4, n, how) for n in SIZES)) for k, (m, s) in KINDS.items()),
+            (
+                (k, (cells(m, s, 4, n, how) for n in SIZES))
+                for k, (m, s) in KINDS.items()
+            ),
         )
 
 
@@ -147,7 +168,8 @@ def ratios(repetitions: int) -> None:
         return share(results)
 
     rows = (
-        (f"ratio of sums, {size} a patient", (cells(n, size) for n in SIZES)) for size in (1, 4)
+        (f"ratio of sums, {size} a patient", (cells(n, size) for n in SIZES))
+        for size in (1, 4)
     )
     table("Ratios of sums, by the number of patients", SIZES, rows)
 
@@ -156,16 +178,25 @@ def panel_of(kind: Any, values: Values, clusters: Any = None) -> ScoreMatrix:
     """Two models' values of one metric."""
     metric = Metric("m", "m", kind, higher_is_better=True, study_label="m")
     ids = tuple(map(str, range(len(values))))
-    return ScoreMatrix(("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient")
+    return ScoreMatrix(
+        ("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient"
+    )
 
 
 def pairs(
-    repetitions: int, kind: Any, make: Callable[[int], tuple[Values, Values, Any]], n: int
+    repetitions: int,
+    kind: Any,
+    make: Callable[[int], tuple[Values, Values, Any]],
+    n: int,
 ) -> tuple[str, str]:
     """The coverage of the difference's interval, and the size of its test where the truth is 0."""
     first, second, _ = make(LARGE)
     figures = first.mean(), second.mean()
-    truth = 1 / figures[0] - 1 / figures[1] if kind == "inverse" else figures[0] - figures[1]
+    truth = (
+        1 / figures[0] - 1 / figures[1]
+        if kind == "inverse"
+        else figures[0] - figures[1]
+    )
     inside, rejected = [], []
     for seed in range(repetitions):
         one, other, clusters = make(n)
@@ -184,7 +215,9 @@ def differences(repetitions: int) -> None:
         return first, second, None
 
     def skewed(n: int) -> tuple[Values, Values, None]:
-        first = RNG.exponential(1.0, n) ** 1.5  # equal means, and differences that are skewed
+        first = (
+            RNG.exponential(1.0, n) ** 1.5
+        )  # equal means, and differences that are skewed
         return first, np.full(n, 1.3293403881791370), None
 
     def by_patient(n: int) -> tuple[Values, Values, Any]:
@@ -219,7 +252,9 @@ def annotators(repetitions: int) -> None:
     def cells(n: int, wins: float, epsilon: float) -> str:
         chances = [epsilon + wins, 1 - epsilon - 2 * wins, wins]
         p_values = [
-            mean_below(RNG.choice([1.0, 0.0, -1.0], p=chances, size=n), np.arange(n), epsilon)
+            mean_below(
+                RNG.choice([1.0, 0.0, -1.0], p=chances, size=n), np.arange(n), epsilon
+            )
             for _ in range(10 * repetitions)
         ]
         return f"{100 * np.mean([p < 0.05 for p in p_values if p is not None]):.1f}"
@@ -293,7 +328,8 @@ def agreements(repetitions: int) -> None:
                 "limit": (limits["upper"], bias + 1.96 * spread),
             }
             figures += [
-                (k, (one["low"], one["high"]), float(t or 0)) for k, (one, t) in estimates.items()
+                (k, (one["low"], one["high"]), float(t or 0))
+                for k, (one, t) in estimates.items()
             ]
             for name, ends, truth in figures:
                 results.setdefault((name, n), []).append(covers(ends, float(truth)))
@@ -314,7 +350,10 @@ def corrections(repetitions: int) -> None:
     mean = Statistic("m", "m", "mean", ("m",), higher_is_better=False, scale=(0, None))
 
     def share_that_covers(
-        statistic: Statistic, truth: float, n: int, draw: Callable[[], tuple[Values, Values]]
+        statistic: Statistic,
+        truth: float,
+        n: int,
+        draw: Callable[[], tuple[Values, Values]],
     ) -> str:
         inside = []
         for _ in range(repetitions):
@@ -334,7 +373,9 @@ def corrections(repetitions: int) -> None:
 
     def of_counts(errs: float) -> tuple[Values, Values]:
         by_readers = counts(studies)
-        return by_readers, np.where(RNG.random(studies) < errs, counts(studies), by_readers)
+        return by_readers, np.where(
+            RNG.random(studies) < errs, counts(studies), by_readers
+        )
 
     # Of 10, 20, 30, 45 and 98 readings of 2,000 the weights do not add up to exactly 1.
     sizes = (10, 20, 30, 34, 45, 50, 98, 100, 200)
@@ -348,7 +389,12 @@ def corrections(repetitions: int) -> None:
     for errs in (0.02, 0.2):
         draw = partial(of_counts, errs)
         cells = [partial(share_that_covers, mean, 1.2, n, draw) for n in sizes]
-        rows.append((f"mean of counts, the judge errs in {errs:.0%}", (cell() for cell in cells)))
+        rows.append(
+            (
+                f"mean of counts, the judge errs in {errs:.0%}",
+                (cell() for cell in cells),
+            )
+        )
     table("Corrected figures of 2,000 studies, by the number of readings", sizes, rows)
 
 
@@ -369,7 +415,9 @@ def non_inferiority(repetitions: int) -> None:
 
     def scores_lost(n: int) -> tuple[Values, Values]:
         """A fifth of the studies loses half of its score on average."""
-        first = np.where(RNG.random(n) < 0.2, 1 - np.round(RNG.beta(2, 2, n) * 6) / 6, 1.0)
+        first = np.where(
+            RNG.random(n) < 0.2, 1 - np.round(RNG.beta(2, 2, n) * 6) / 6, 1.0
+        )
         return first, np.ones(n)
 
     def two_scores(n: int) -> tuple[Values, Values]:

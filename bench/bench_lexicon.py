@@ -40,7 +40,9 @@ def distinct(texts: list[str], n: int) -> dict[str, str]:
 
 def seconds(work: Path, *words: str) -> float:
     """Return the CPU seconds of a Python process."""
-    with subprocess.Popen([sys.executable, *words], cwd=work, stdout=subprocess.DEVNULL) as child:
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=work, stdout=subprocess.DEVNULL
+    ) as child:
         _, status, used = os.wait4(child.pid, 0)
     if status:
         sys.exit(f"{words[:3]} failed")
@@ -49,7 +51,9 @@ def seconds(work: Path, *words: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data/iu_xray")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared/data/iu_xray"
+    )
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
@@ -61,7 +65,9 @@ def main() -> None:
     both = [
         (refs[study]["section_findings"], preds[study]["model_prediction"])
         for study in preds
-        if study in refs and refs[study]["section_findings"] and preds[study]["model_prediction"]
+        if study in refs
+        and refs[study]["section_findings"]
+        and preds[study]["model_prediction"]
     ]
     with tempfile.TemporaryDirectory() as made:
         work = Path(made)
@@ -73,7 +79,9 @@ def main() -> None:
             (seconds(work, *green, "--out", f"run{at}"), seconds(work, "-c", ROUGE))
             for at in range(asked.rounds)
         ]
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {asked.pairs:,} pairs")
+    print(
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {asked.pairs:,} pairs"
+    )
     print(f"{'judge green':>12} {'ROUGE-L':>8} {'ratio':>6}   CPU seconds")
     for ours, theirs in rounds:
         print(f"{ours:>12.2f} {theirs:>8.2f} {ours / theirs:>6.2f}")

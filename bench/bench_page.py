@@ -100,7 +100,9 @@ def measure(browser: Browser, path: Path, grade: str) -> dict[str, float]:
 
 
 def each(page: Page, name: str, values: list[object]) -> float:
-    return median([page.evaluate(DRAWN, [name, v]) for _ in range(ROUNDS) for v in values])
+    return median(
+        [page.evaluate(DRAWN, [name, v]) for _ in range(ROUNDS) for v in values]
+    )
 
 
 def study(page: Page) -> float:
@@ -118,7 +120,9 @@ def study(page: Page) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data/iu_xray")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared/data/iu_xray"
+    )
     parser.add_argument("--studies", type=int, default=10_000)
     options = parser.parse_args()
     folder, preds_name = options.data, "preds_random.json"
@@ -134,10 +138,21 @@ def main() -> None:
             (work / file).write_text(json.dumps(rows), "utf-8")
         for rubric, grade in (("green", "significance"), ("fineradscore", "severity")):
             out = f"{rubric}.html"
-            child(work, rubric, "preds.json", "refs.json", "--judge", "lexicon", "--out", rubric)
+            child(
+                work,
+                rubric,
+                "preds.json",
+                "refs.json",
+                "--judge",
+                "lexicon",
+                "--out",
+                rubric,
+            )
             wall, peak = child(work, "audit", rubric, "--html", out)
             size = (work / out).stat().st_size / 1e6
-            print(f"{rubric}: written in {wall:.1f} s, peak {peak:.0f} MB, {size:.1f} MB")
+            print(
+                f"{rubric}: written in {wall:.1f} s, peak {peak:.0f} MB, {size:.1f} MB"
+            )
             for what, ms in measure(browser, work / out, grade).items():
                 print(f"  {what:<13}{ms:>8.0f} ms")
 

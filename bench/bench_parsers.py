@@ -51,7 +51,9 @@ def main() -> None:
             rubric.measured(rubric.parse(text, study, complete=True), study)
         took = time.process_time() - start
         size = sum(len(text) for _, text in answers) / ANSWERS
-        print(f"{name:<16} {ANSWERS / took:>8,.0f} answers/s  {size:>6,.0f} characters each")
+        print(
+            f"{name:<16} {ANSWERS / took:>8,.0f} answers/s  {size:>6,.0f} characters each"
+        )
 
 
 if __name__ == "__main__":

@@ -118,7 +118,11 @@ async def main():
 asyncio.run(main())
 """,
 }
-KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GEMINI_API_KEY",
+}
 
 
 def reply(provider: str) -> dict[str, object]:
@@ -126,13 +130,22 @@ def reply(provider: str) -> dict[str, object]:
     model = MODELS[provider]
     if provider == "openai":
         message = {"role": "assistant", "content": ANSWER}
-        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "stop",
+            "logprobs": None,
+        }
         usage = {
             "prompt_tokens": USAGE_IN,
             "completion_tokens": USAGE_OUT,
             "total_tokens": USAGE_IN + USAGE_OUT,
         }
-        kind = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000}
+        kind = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+        }
         return {**kind, "model": model, "choices": [choice], "usage": usage}
     if provider == "anthropic":
         usage = {"input_tokens": USAGE_IN, "output_tokens": USAGE_OUT}
@@ -157,7 +170,9 @@ async def serve(provider: str, latency: float) -> None:
     found = head % len(body) + body
     missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
@@ -182,7 +197,14 @@ async def serve(provider: str, latency: float) -> None:
 
 
 def compare(provider: str, n: int, options: argparse.Namespace) -> None:
-    command = [sys.executable, __file__, "--serve", provider, "--latency", str(options.latency)]
+    command = [
+        sys.executable,
+        __file__,
+        "--serve",
+        provider,
+        "--latency",
+        str(options.latency),
+    ]
     with (
         tempfile.TemporaryDirectory() as work,
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
@@ -197,12 +219,21 @@ def compare(provider: str, n: int, options: argparse.Namespace) -> None:
             given = json.dumps([url, n, options.concurrency, model])
             plain = [sys.executable, "-c", QUESTIONS + PLAIN[provider], given]
             judge = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
-            judge += ["--judge", f"{provider}:{model}", "--base-url", url, "--reply", "text"]
+            judge += [
+                "--judge",
+                f"{provider}:{model}",
+                "--base-url",
+                url,
+                "--reply",
+                "text",
+            ]
             judge += ["--concurrency", str(options.concurrency)]
             taken: dict[str, list[Used]] = {"SDK": [], "judge": []}
             for at in range(options.rounds):
                 taken["SDK"].append(measured(plain, Path(work)))
-                taken["judge"].append(measured([*judge, "--cache", f"cache-{at}"], Path(work)))
+                taken["judge"].append(
+                    measured([*judge, "--cache", f"cache-{at}"], Path(work))
+                )
         finally:
             server.kill()
     print_ratios(provider, n, taken)
@@ -226,14 +257,18 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--providers", nargs="*", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument(
+        "--providers", nargs="*", choices=list(MODELS), default=list(MODELS)
+    )
     parser.add_argument("--serve", choices=list(MODELS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         asyncio.run(serve(options.serve, options.latency))
         return
     os.environ.update(dict.fromkeys(KEYS.values(), "none"))
-    print("           requests  SDK s  judge s  times  SDK CPU  judge CPU (ms each)  times  per s")
+    print(
+        "           requests  SDK s  judge s  times  SDK CPU  judge CPU (ms each)  times  per s"
+    )
     for n in options.n:
         for provider in options.providers:
             compare(provider, n, options)

@@ -52,7 +52,9 @@ def main() -> None:
     sizes = [(n_readers, n) for n_readers in (3, 5, 8) for n in (60, 200)]
     covered: dict[str, list[str]] = {}
     for n_readers, n in sizes:
-        others = np.mean([figure(studies(2_000, noises(n_readers))) for _ in range(150)])
+        others = np.mean(
+            [figure(studies(2_000, noises(n_readers))) for _ in range(150)]
+        )
         inside: dict[str, list[bool]] = {}
         for _ in range(asked.repetitions):
             spreads = noises(n_readers)
@@ -62,13 +64,22 @@ def main() -> None:
             for kind, is_random in (("fixed", False), ("random", True)):
                 found = agreement(values, 1, resamples, random_readers=is_random)
                 kendall = found["judges"][0]["kendall"]
-                for whose, truth in (("these readers", these), ("other readers", others)):
+                for whose, truth in (
+                    ("these readers", these),
+                    ("other readers", others),
+                ):
                     is_inside = kendall["low"] <= truth <= kendall["high"]
-                    inside.setdefault(f"readers {kind}, truth of {whose}", []).append(is_inside)
+                    inside.setdefault(f"readers {kind}, truth of {whose}", []).append(
+                        is_inside
+                    )
         for name, hits in inside.items():
             covered.setdefault(name, []).append(f"{100 * np.mean(hits):.1f}")
     head = [f"{n_readers} readers, {n} studies" for n_readers, n in sizes]
-    table("Kendall's tau-b of a judge: intervals that cover, percent", head, covered.items())
+    table(
+        "Kendall's tau-b of a judge: intervals that cover, percent",
+        head,
+        covered.items(),
+    )
 
 
 if __name__ == "__main__":

@@ -67,12 +67,18 @@ def paths(n: int) -> Iterator[str]:
     """What readers' pages ask for: a run is opened, searched four times, ten studies are read."""
     chance = random.Random(7)
     while True:
-        yield from ("/data/run/run/overview", "/data/run/run/index", "/v1/runs/run/reviews")
+        yield from (
+            "/data/run/run/overview",
+            "/data/run/run/index",
+            "/v1/runs/run/reviews",
+        )
         yield from (f"/v1/runs/run/search?q={words}" for words in WORDS)
         yield from (f"/v1/runs/run/study?row={chance.randrange(n)}" for _ in range(10))
 
 
-def clients(n: int, each: Callable[[http.client.HTTPConnection, int], None], port: int) -> float:
+def clients(
+    n: int, each: Callable[[http.client.HTTPConnection, int], None], port: int
+) -> float:
     """`n` clients at a time, each with its connection; returns the seconds they took."""
 
     def client(at: int) -> None:
@@ -126,7 +132,9 @@ def main() -> None:
         work = Path(folder)
         for name in ("refs.json", "preds.json"):
             source = json.loads((ROOT / "examples" / name).read_text("utf-8"))
-            (work / name).write_text(json.dumps(repeated(source, options.studies)), "utf-8")
+            (work / name).write_text(
+                json.dumps(repeated(source, options.studies)), "utf-8"
+            )
         judging = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
         subprocess.run(
             [*judging, "--out", "run"],

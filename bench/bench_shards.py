@@ -36,7 +36,10 @@ def timed(work: Path, *words: str) -> tuple[float, float, float]:
     )
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", program, *words], cwd=work, capture_output=True, text=True
+        [sys.executable, "-c", program, *words],
+        cwd=work,
+        capture_output=True,
+        text=True,
     )
     wall = time.perf_counter() - began
     if done.returncode:
@@ -48,7 +51,9 @@ def timed(work: Path, *words: str) -> tuple[float, float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data/iu_xray")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared/data/iu_xray"
+    )
     parser.add_argument("--studies", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
@@ -78,7 +83,9 @@ def main() -> None:
             timed(work, *green, "--shard", f"{at}/8", "--out", out)
         show("merge of 8", "merge", *shards, "--out", "merged")
         for name in FILES:
-            assert (work / "whole" / name).read_bytes() == (work / "merged" / name).read_bytes()
+            assert (work / "whole" / name).read_bytes() == (
+                work / "merged" / name
+            ).read_bytes()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[1]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data/iu_xray")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared/data/iu_xray"
+    )
     parser.add_argument("--studies", type=int, default=200)
     asked = parser.parse_args()
     folder = asked.data if asked.data.is_dir() else ROOT / "examples"
@@ -31,7 +33,10 @@ def main() -> None:
     print(f"{'what':>30} {'wall s':>8} {'cpu s':>8} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as work:
         for what, words in (
-            ("candidates, judge and report", [refs, "-n", n, "--cache", "cache", "--out", "made"]),
+            (
+                "candidates, judge and report",
+                [refs, "-n", n, "--cache", "cache", "--out", "made"],
+            ),
             ("the report alone", ["report", "made"]),
         ):
             command = [sys.executable, "-m", "judge", "stress", *words]

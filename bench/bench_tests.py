@@ -32,10 +32,14 @@ FAMILIES: tuple[Family, ...] = ("groups", "table")
 
 def metric(name: str) -> Metric:
     """A mean of which more is better."""
-    return Metric(name, name, "mean", higher_is_better=True, study_label=name, what="score")
+    return Metric(
+        name, name, "mean", higher_is_better=True, study_label=name, what="score"
+    )
 
 
-def panel_of(grids: Sequence[Values], sites: Sequence[str] | None = None) -> ScoreMatrix:
+def panel_of(
+    grids: Sequence[Values], sites: Sequence[str] | None = None
+) -> ScoreMatrix:
     """A panel of studies by models, with a metric for each grid."""
     n, n_models = grids[0].shape
     metrics = tuple(metric(f"metric{index}") for index in range(len(grids)))
@@ -52,7 +56,9 @@ def green(n: int, n_models: int) -> Values:
         parts = np.round(RNG.beta(2, 2, size) * 6) / 6
         return np.where(RNG.random(size) < 0.5, 1.0, parts)
 
-    return np.where(RNG.random((n, n_models)) < 0.5, scores((n, 1)), scores((n, n_models)))
+    return np.where(
+        RNG.random((n, n_models)) < 0.5, scores((n, 1)), scores((n, n_models))
+    )
 
 
 def n_significant(comparison: Comparison, name: str | None = None) -> int:
@@ -79,10 +85,17 @@ def equal(repetitions: int) -> None:
 
     sizes = (30, 100, 300)
     rows = (
-        (f"{n_models} models, {n_metrics} metrics", [cell(n, n_models, n_metrics) for n in sizes])
+        (
+            f"{n_models} models, {n_metrics} metrics",
+            [cell(n, n_models, n_metrics) for n in sizes],
+        )
         for n_models, n_metrics in ((2, 1), (2, 7), (6, 3))
     )
-    table("Comparisons of equal models with anything significant, percent, by studies", sizes, rows)
+    table(
+        "Comparisons of equal models with anything significant, percent, by studies",
+        sizes,
+        rows,
+    )
 
 
 def sites(repetitions: int) -> None:
@@ -98,16 +111,23 @@ def sites(repetitions: int) -> None:
             found = compare(panel, by=["site"], how=how)
             anywhere[family] += n_significant(found) > 0
             at_a_site[family] += any(
-                test.is_significant for pairs in found.tests[1:] for test in pairs["metric0"]
+                test.is_significant
+                for pairs in found.tests[1:]
+                for test in pairs["metric0"]
             )
     rows = (
         (
             f"`--family {family}`",
-            [f"{100 * count[family] / repetitions:.1f}" for count in (at_a_site, anywhere)],
+            [
+                f"{100 * count[family] / repetitions:.1f}"
+                for count in (at_a_site, anywhere)
+            ],
         )
         for family in FAMILIES
     )
-    table("Two equal models, 20 equal sites, percent", ("at any site", "anywhere"), rows)
+    table(
+        "Two equal models, 20 equal sites, percent", ("at any site", "anywhere"), rows
+    )
 
 
 def power(repetitions: int) -> None:
@@ -157,7 +177,9 @@ def inverted(repetitions: int) -> None:
             (test,) = compare(panel, how=how).tests[0]["metric0"]
             n_inverted[n] += test.interval_by == "inverted test"
             as_printed[n].append((test.low or 0) <= 0 <= (test.high or 0))
-            draws = bootstrap_weights(generator(how.seed, "bootstrap", {}), n, how.resamples)
+            draws = bootstrap_weights(
+                generator(how.seed, "bootstrap", {}), n, how.resamples
+            )
             figures = np.concatenate([part @ (skewed - mean) / n for part in draws])
             low, high, _ = interval(figures, n)
             by_bootstrap[n].append((low or 0) <= 0 <= (high or 0))
@@ -166,7 +188,11 @@ def inverted(repetitions: int) -> None:
         ("as printed", [f"{100 * np.mean(as_printed[n]):.1f}" for n in sizes]),
         ("inverted", [f"{100 * n_inverted[n] / repetitions:.0f}" for n in sizes]),
     ]
-    table("One model skewed, the other constant: intervals that hold 0, percent", sizes, rows)
+    table(
+        "One model skewed, the other constant: intervals that hold 0, percent",
+        sizes,
+        rows,
+    )
 
 
 def main() -> None:

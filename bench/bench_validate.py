@@ -28,7 +28,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def judged(work: Path, n: int) -> Path:
     """Return the lexicon's run of `n` studies with the reports of the examples."""
-    sides = [json.loads((EXAMPLES / name).read_text()) for name in ("refs.json", "preds.json")]
+    sides = [
+        json.loads((EXAMPLES / name).read_text())
+        for name in ("refs.json", "preds.json")
+    ]
     ids = sorted(sides[0])
     for name, side in zip(("refs.json", "preds.json"), sides, strict=True):
         rows = {
@@ -50,12 +53,20 @@ def readings(work: Path, folder: Path, readers: int) -> list[str]:
         errors: list[tuple[str, bool, str]] = []
         for record in Run(folder).records():
             own = [
-                (item["labels"]["category"][0], item["labels"]["significance"][0], item["text"])
+                (
+                    item["labels"]["category"][0],
+                    item["labels"]["significance"][0],
+                    item["text"],
+                )
                 for item in record["annotation"]["items"]
                 if item["kind"] == "error"
             ]
             errors = [*errors[-50:], *own]
-            texts = (record["reference"], record["candidate"], record["fields"]["patient"])
+            texts = (
+                record["reference"],
+                record["candidate"],
+                record["fields"]["patient"],
+            )
             for reader in range(readers):
                 said = [one for one in own if rng.random() < 0.8]
                 if errors and rng.random() < 0.2:
@@ -63,11 +74,30 @@ def readings(work: Path, folder: Path, readers: int) -> list[str]:
                 for category, level, text in dict.fromkeys(said):
                     grave = level == "significant"
                     writer.writerow(
-                        [record["study_id"], f"r{reader}", category, grave, "", text, *texts]
+                        [
+                            record["study_id"],
+                            f"r{reader}",
+                            category,
+                            grave,
+                            "",
+                            text,
+                            *texts,
+                        ]
                     )
                 if not said:
-                    writer.writerow([record["study_id"], f"r{reader}", "", "", 0, "", *texts])
-    run("import", "tidy", "readings.csv", "--section", "findings", "--out", "readers", cwd=work)
+                    writer.writerow(
+                        [record["study_id"], f"r{reader}", "", "", 0, "", *texts]
+                    )
+    run(
+        "import",
+        "tidy",
+        "readings.csv",
+        "--section",
+        "findings",
+        "--out",
+        "readers",
+        cwd=work,
+    )
     return [f"readers/reader-r{reader}" for reader in range(readers)]
 
 
@@ -86,7 +116,15 @@ def main() -> None:
         folder = judged(work, asked.studies)
         readers = readings(work, folder, asked.readers)
         after = [word for one in readers for word in ("--readers", one)]
-        command = [sys.executable, "-m", "judge", "validate", "one=judged", "two=judged", *after]
+        command = [
+            sys.executable,
+            "-m",
+            "judge",
+            "validate",
+            "one=judged",
+            "two=judged",
+            *after,
+        ]
         began = time.perf_counter()
         with subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL) as child:
             _, status, used = os.wait4(child.pid, 0)

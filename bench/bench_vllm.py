@@ -83,7 +83,9 @@ print("RESULT", json.dumps({"seconds": seconds, "reasons": reasons}))
 
 
 def result(command: list[str], environ: dict[str, str]) -> dict[str, object]:
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environ, capture_output=True, text=True, check=False
+    )
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
             return json.loads(line.removeprefix("RESULT "))
@@ -120,19 +122,27 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--bind", default=None, help="VLLM_CPU_OMP_THREADS_BIND")
-    parser.add_argument("--flight", type=int, default=128, help="most requests in flight")
-    parser.add_argument("--flag", action="append", default=[], help="a flag for vllm serve")
+    parser.add_argument(
+        "--flight", type=int, default=128, help="most requests in flight"
+    )
+    parser.add_argument(
+        "--flag", action="append", default=[], help="a flag for vllm serve"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         model = folder / "model"
         tinymodel.make_model(
-            model, layers=options.layers, hidden=options.hidden, heads=options.hidden // 32
+            model,
+            layers=options.layers,
+            hidden=options.hidden,
+            heads=options.hidden // 32,
         )
         pairs = shared_pairs(options.pairs + WARM)
         (folder / "pairs.json").write_text(json.dumps(pairs), "utf-8")
         theirs = result(
-            [options.radeval, "-c", THEIRS, str(model), place, str(WARM)], dict(os.environ)
+            [options.radeval, "-c", THEIRS, str(model), place, str(WARM)],
+            dict(os.environ),
         )
         n = len(pairs) - WARM
         tokens = int(theirs["tokens"]) // n
@@ -145,7 +155,15 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", *fetch], env=environ, check=True)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
-        line = [executable(environ), "serve", str(model), "--host", "127.0.0.1", "--port", port]
+        line = [
+            executable(environ),
+            "serve",
+            str(model),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            port,
+        ]
         line += ["--dtype", "float32", "--max-model-len", "2048", *options.flag]
         log = folder / "server.log"
         server = Process(line, environ, log.open("ab"))
@@ -155,15 +173,26 @@ def main() -> None:
                     sys.exit(log.read_text("utf-8")[-3000:])
                 time.sleep(0.5)
             url = f"http://127.0.0.1:{port}/v1"
-            given = [str(model), place, str(WARM), url, str(tokens), str(options.flight)]
+            given = [
+                str(model),
+                place,
+                str(WARM),
+                url,
+                str(tokens),
+                str(options.flight),
+            ]
             ours = result([sys.executable, "-c", OURS, *given], environ)
         finally:
             server.stop()
     each, other = float(theirs["seconds"]) / n, float(ours["seconds"]) / n
-    print(f"{n} pairs, {tokens} new tokens each, {options.layers} layers of {options.hidden}")
+    print(
+        f"{n} pairs, {tokens} new tokens each, {options.layers} layers of {options.hidden}"
+    )
     print(f"RadEval   {each:.3f} s a pair, {tokens / each:,.0f} new tokens/s")
     print(f"vllm:     {other:.3f} s a pair, {tokens / other:,.0f} new tokens/s")
-    print(f"ratio     {each / other:.2f}x   (ours ended as: {', '.join(ours['reasons'])})")
+    print(
+        f"ratio     {each / other:.2f}x   (ours ended as: {', '.join(ours['reasons'])})"
+    )
 
 
 if __name__ == "__main__":

@@ -48,7 +48,9 @@ def canonical(
     }
 
 
-def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0) -> str:
+def key(
+    request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0
+) -> str:
     """Return the key of the `attempt`-th answer to `request` in the run with that `repeat`."""
     return key_of(canonical(request, attempt, repeat, sample))
 

@@ -52,7 +52,11 @@ _FORM = ("changed", "room")
 
 
 def _texts(value: object) -> list[str]:
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+    return (
+        [text for text in value if isinstance(text, str)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _read(folder: Path) -> dict[str, Any]:

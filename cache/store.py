@@ -86,7 +86,9 @@ def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
     plain = completion.plain()
     if completion.mode is None:  # as in entries from before there were modes
         del plain["mode"]
-    return json.dumps({**about, "completion": plain, "sha256": checksum(plain)}).encode("ascii")
+    return json.dumps({**about, "completion": plain, "sha256": checksum(plain)}).encode(
+        "ascii"
+    )
 
 
 def checksum(completion: Mapping[str, Any]) -> str:
@@ -135,7 +137,9 @@ def _completion(data: Mapping[str, Any]) -> Completion:
         usage = None if plain["usage"] is None else Usage(**plain["usage"])
         return Completion(**{**plain, "usage": usage})
     except ValidationError as error:
-        raise UnreadableError(f"not the fields of an entry: {first_of(error)}") from error
+        raise UnreadableError(
+            f"not the fields of an entry: {first_of(error)}"
+        ) from error
     except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableError("not the fields of an entry") from error
 
@@ -146,10 +150,14 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
     def put(self, key: str) -> tuple[str, bool]:
         return key, True
 
-    def store(self, value: bytes, *_how: object, **_named: object) -> tuple[int, int, None, bytes]:
+    def store(
+        self, value: bytes, *_how: object, **_named: object
+    ) -> tuple[int, int, None, bytes]:
         return len(value), MODE_RAW, None, value
 
-    def fetch(self, _mode: object, _filename: object, value: object, _read: object) -> bytes:
+    def fetch(
+        self, _mode: object, _filename: object, value: object, _read: object
+    ) -> bytes:
         return value if isinstance(value, bytes) else b""
 
 
@@ -240,7 +248,10 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         it has the price of a batch.
         """
         self._keep(
-            key, {"request": record}, completion, tag_of(kind, completion, is_batched=is_batched)
+            key,
+            {"request": record},
+            completion,
+            tag_of(kind, completion, is_batched=is_batched),
         )
 
     def is_batched(self, key: str) -> bool:
@@ -285,7 +296,11 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._cache.close()
 
     def _keep(
-        self, key: str, about: Mapping[str, Any], completion: Completion, tag: str | None
+        self,
+        key: str,
+        about: Mapping[str, Any],
+        completion: Completion,
+        tag: str | None,
     ) -> None:
         self._pending.append((key, encode(about, completion), tag))
         with explained(self.path):
@@ -326,11 +341,17 @@ def _is_older(folder: Path) -> bool:
     return {_text(name): value for name, value in rows}.get("sqlite_secure_delete") != 1
 
 
-def tag_of(kind: str, completion: Completion, *, is_batched: bool = False) -> str | None:
+def tag_of(
+    kind: str, completion: Completion, *, is_batched: bool = False
+) -> str | None:
     """Return the kind of an answer's question and its tokens, as the words of a tag."""
     if not kind or completion.usage is None:
         return None
-    words = [kind, *([_BATCHED] if is_batched else []), str(completion.usage.completion_tokens)]
+    words = [
+        kind,
+        *([_BATCHED] if is_batched else []),
+        str(completion.usage.completion_tokens),
+    ]
     return " ".join(words)
 
 
@@ -372,11 +393,18 @@ def _check_tables(folder: Path) -> None:
         odd = [
             f"the {kind} {name!r:.80}"
             for kind, name in there
-            if kind == "view" or (kind == "trigger" and not name.startswith(_OWN_TRIGGERS))
+            if kind == "view"
+            or (kind == "trigger" and not name.startswith(_OWN_TRIGGERS))
         ]
         if ("table", "Settings") in there:
-            settings = [_text(name) for (name,) in data.execute("SELECT key FROM Settings")]
-            odd += [f"the setting {name!r:.80}" for name in settings if name not in _KNOWN_SETTINGS]
+            settings = [
+                _text(name) for (name,) in data.execute("SELECT key FROM Settings")
+            ]
+            odd += [
+                f"the setting {name!r:.80}"
+                for name in settings
+                if name not in _KNOWN_SETTINGS
+            ]
     if odd:
         raise JudgeError(
             f"the cache in {folder} has {odd[0]}, which judge did not make: name another folder "
@@ -412,7 +440,9 @@ def readable(
             unreadable.append(entry)
 
 
-def described(folder: Path, *, must_exist: bool) -> tuple[dict[str, Any], list[Unreadable]]:
+def described(
+    folder: Path, *, must_exist: bool
+) -> tuple[dict[str, Any], list[Unreadable]]:
     """Return the size, dates and models of the cache in a folder, and its damaged entries."""
     is_there = must_exist or (folder / DATABASE).exists()
     unreadable: list[Unreadable] = []

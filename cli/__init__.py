@@ -23,41 +23,79 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "check": ("judging:check", "Show what would be judged, without asking a judge.")
     },
     "Look at the results": {
-        "audit": ("look:audit", "Show a study with its errors, or list the worst studies."),
-        "errors": ("look:errors", "List the errors that recur in a run or differ between two."),
-        "rates": ("look:rates", "Show a run's rates by any field, or corrected by readings."),
-        "serve": ("serve:serve", "Open runs in the browser, review them and start new ones."),
+        "audit": (
+            "look:audit",
+            "Show a study with its errors, or list the worst studies.",
+        ),
+        "errors": (
+            "look:errors",
+            "List the errors that recur in a run or differ between two.",
+        ),
+        "rates": (
+            "look:rates",
+            "Show a run's rates by any field, or corrected by readings.",
+        ),
+        "serve": (
+            "serve:serve",
+            "Open runs in the browser, review them and start new ones.",
+        ),
         "page": ("look:page", "Write the pages of several runs, with an index."),
     },
     "Compare models": {
-        "compare": ("compare:compare", "Rank models on the same studies and test differences."),
-        "metrics": ("metrics:metrics", "Compute BLEU, BERTScore, RadGraph-F1 and other metrics."),
-        "gate": ("gate:gate", "Fail in CI if a model, or a judge, has changed for the worse."),
-        "reproduce": ("compare:reproduce", "Make the figures and tables of a challenge."),
+        "compare": (
+            "compare:compare",
+            "Rank models on the same studies and test differences.",
+        ),
+        "metrics": (
+            "metrics:metrics",
+            "Compute BLEU, BERTScore, RadGraph-F1 and other metrics.",
+        ),
+        "gate": (
+            "gate:gate",
+            "Fail in CI if a model, or a judge, has changed for the worse.",
+        ),
+        "reproduce": (
+            "compare:reproduce",
+            "Make the figures and tables of a challenge.",
+        ),
         "panel": ("runs:panel", "Combine the runs of several judges into one."),
         "merge": ("runs:merge", "Join the shards of a set of studies into one run."),
     },
     "Trust the judge": {
         "import": ("readers:import_", "Import radiologists' annotations as runs."),
-        "validate": ("validate:validate", "Measure how well judges agree with readers."),
+        "validate": (
+            "validate:validate",
+            "Measure how well judges agree with readers.",
+        ),
         "sample": ("readers:sample", "Draw a random sample of studies for readers."),
         "stress": ("stress:stress", "Test a judge with known errors."),
     },
     "Keep track of runs, answers and prompts": {
         "runs": ("runs:runs", "List runs."),
-        "rescore": ("runs:rescore", "Read a run's answers again with the current parser."),
+        "rescore": (
+            "runs:rescore",
+            "Read a run's answers again with the current parser.",
+        ),
         "cite": ("runs:cite", "Write the methods text and the references for a paper."),
         "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
         "batch": ("cache:batch", "List or cancel the batches of runs."),
-        "prompts": ("prompts:prompts", "List or show prompts, or fetch an official one."),
-        "examples": ("prompts:examples", "Copy example studies here, to try things out."),
+        "prompts": (
+            "prompts:prompts",
+            "List or show prompts, or fetch an official one.",
+        ),
+        "examples": (
+            "prompts:examples",
+            "Copy example studies here, to try things out.",
+        ),
     },
 }
 """Heading -> command -> its function as MODULE:NAME, and its one line in the help.
 
 A new command is one line here. The rubrics stand at the top, before `check`.
 """
-_COMMANDS = {name: entry for group in COMMANDS.values() for name, entry in group.items()}
+_COMMANDS = {
+    name: entry for group in COMMANDS.values() for name, entry in group.items()
+}
 _RUBRICS = ("green", "fineradscore", "crimson", "facts", "counts", "direct")
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
@@ -85,7 +123,9 @@ def command_groups() -> dict[str, list[str]]:
     """Return the commands under each heading of the help; the rubrics are in the first."""
     groups = {title: list(commands) for title, commands in COMMANDS.items()}
     names = [name for name in rubrics.names() if name not in _COMMANDS]
-    names.sort(key=lambda name: _RUBRICS.index(name) if name in _RUBRICS else len(_RUBRICS))
+    names.sort(
+        key=lambda name: _RUBRICS.index(name) if name in _RUBRICS else len(_RUBRICS)
+    )
     first = next(iter(groups))
     return groups | {first: names + groups[first]}
 
@@ -116,13 +156,19 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1)
+            near = difflib.get_close_matches(
+                args[0].lower(), self.list_commands(ctx), 1
+            )
             if near and "Did you mean" not in error.message:
                 words = f"{error.message} Did you mean {near[0]}?"
                 raise click.UsageError(words, error.ctx) from error
             raise
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
         """List the commands in their groups, without importing them."""
         for title, names in command_groups().items():
             with formatter.section(title):
@@ -133,8 +179,12 @@ class _Commands(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
-        if sys.stdout is None:  # as after `>&-`; whatever is opened next would get its number
-            raise _UserError("standard output is closed; send it to a file, or to /dev/null")
+        if (
+            sys.stdout is None
+        ):  # as after `>&-`; whatever is opened next would get its number
+            raise _UserError(
+                "standard output is closed; send it to a file, or to /dev/null"
+            )
         with suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, _terminated)
             # A closed terminal or connection. Below nohup it is ignored, and stays so.

@@ -43,7 +43,9 @@ def cache() -> None:
 @options
 class _Info:
     cache: Path | None = cache_option()
-    check: bool = option("--check", "Name the damaged entries; exit with code 1 if there are any.")
+    check: bool = option(
+        "--check", "Name the damaged entries; exit with code 1 if there are any."
+    )
     form: str = format_option("table", "json")
 
 
@@ -56,7 +58,9 @@ def info(options: _Info) -> None:
     from judge.cache import place
     from judge.cache.store import described
 
-    data, unreadable = described(place(options.cache, os.environ), must_exist=options.check)
+    data, unreadable = described(
+        place(options.cache, os.environ), must_exist=options.check
+    )
     lines = [(name, str(value)) for name, value in data.items() if name != "models"]
     lines += [("model", f"{model} ({n:,})") for model, n in data["models"].items()]
     print_document(Document(facts=lines), options.form, data)
@@ -80,7 +84,13 @@ def import_(options: _Import) -> None:
     are refused: exit code 1 if there are any.
     """
     from judge.cache import place
-    from judge.cache.store import DATABASE, UPGRADED, CompletionCache, read_entries, readable
+    from judge.cache.store import (
+        DATABASE,
+        UPGRADED,
+        CompletionCache,
+        read_entries,
+        readable,
+    )
     from judge.running.combining import entries as answers_of
 
     folders = [Path(source) for source in options.sources]
@@ -102,7 +112,9 @@ def import_(options: _Import) -> None:
 class _Prune:
     cache: Path | None = cache_option()
     older_than: float | None = option(
-        "--older-than DAYS", "Answers that are older than this.", type=FiniteRange(0, 100_000)
+        "--older-than DAYS",
+        "Answers that are older than this.",
+        type=FiniteRange(0, 100_000),
     )
     model: str | None = option("--model NAME", "Answers of this model.")
     yes: bool = option("--yes", "Remove without asking.")
@@ -171,7 +183,14 @@ def list_(options: _List) -> None:
         for batch in batches
     ]
     head = columns(
-        "batch", "rubric", "judge", "provider", "made", "state", "asked||count", "answered||count"
+        "batch",
+        "rubric",
+        "judge",
+        "provider",
+        "made",
+        "state",
+        "asked||count",
+        "answered||count",
     )
     document = Document(tables=[Table("batches", "Batches", head, rows)])
     print_document(document, options.form, [asdict(batch) for batch in batches])
@@ -198,7 +217,9 @@ def cancel_(options: _Cancel) -> None:
     from judge.batching.batch_run import cancel
 
     with _ledger(options.cache) as ledger:
-        note(asyncio.run(cancel(ledger, options.batch_id, os.environ, options.base_url)))
+        note(
+            asyncio.run(cancel(ledger, options.batch_id, os.environ, options.base_url))
+        )
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -88,13 +88,18 @@ class _Figures:
 class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     GROUP = "Output"
 
-    table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
+    table: tuple[str, ...] = table_option(
+        "leaderboard", "errors", "tests", "ranks", "correlations"
+    )
     figures: Path | None = figures_option()
     html: Path | None = option(
-        "--html FILE", "Write a page with leaderboard, figures and studies.", type=NEW_FILE
+        "--html FILE",
+        "Write a page with leaderboard, figures and studies.",
+        type=NEW_FILE,
     )
     out: Path | None = option(
-        "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
+        "--out DIR",
+        "With --format rexrank: a CSV of all studies and of each group of --by here.",
     )
     form: str = format_option(
         *("table", "md", "latex", "csv", "json", "rexrank"),
@@ -130,7 +135,9 @@ def compare(options: _Compare) -> None:
         )
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
-        raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
+        raise click.UsageError(
+            "--format rexrank with --by writes a CSV a group: add --out DIR"
+        )
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -164,7 +171,9 @@ def compare(options: _Compare) -> None:
             emit(as_rexrank(comparison, info))
         note_once(comparison.notes)
     else:
-        document = comparison_document(comparison, compared, complete=options.form == "csv")
+        document = comparison_document(
+            comparison, compared, complete=options.form == "csv"
+        )
         data = as_data(comparison, [run.described() for run in compared.runs])
         print_document(document, options.form, data, options.table)
 

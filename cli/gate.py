@@ -32,7 +32,16 @@ from judge.types import JudgeError
 
 _ASKED = (
     *("section", "no_context", "modality", "prompt", "base_url", "server"),
-    *("max_tokens", "temperature", "body", "reply", "concurrency", "timeout", "reask", "max_cost"),
+    *(
+        "max_tokens",
+        "temperature",
+        "body",
+        "reply",
+        "concurrency",
+        "timeout",
+        "reask",
+        "max_cost",
+    ),
 )
 """The options of a run with which its judge is asked again."""
 
@@ -59,7 +68,9 @@ def _read_drops(_ctx: Any, _param: Any, values: tuple[str, ...]) -> _Drops:  # n
         if equals:
             by_metric[name] = drop
         elif usual is not None:
-            raise click.BadParameter("a VALUE for all metrics is given twice; name the METRIC")
+            raise click.BadParameter(
+                "a VALUE for all metrics is given twice; name the METRIC"
+            )
         else:
             usual = drop
     return _Drops(usual or 0.0, by_metric)
@@ -71,7 +82,8 @@ class _Limits(AlignOptions):
 
     run: Path | None = argument("[RUN]")
     against: Path | None = option(
-        "--against BASELINE", "Fail if RUN is worse than this earlier run, by a paired test."
+        "--against BASELINE",
+        "Fail if RUN is worse than this earlier run, by a paired test.",
     )
     max_drop: _Drops = option(
         "--max-drop [METRIC=]VALUE",
@@ -96,7 +108,9 @@ class _Limits(AlignOptions):
         parse=FiniteRange(),
     )
     ceilings: Mapping[str, float] = pairs_option(
-        "--max METRIC=VALUE", "Fail if a figure of RUN is higher (repeatable).", parse=FiniteRange()
+        "--max METRIC=VALUE",
+        "Fail if a figure of RUN is higher (repeatable).",
+        parse=FiniteRange(),
     )
 
 
@@ -112,7 +126,8 @@ class _Drift(_Limits):
         "--limit N", "Without RUN: ask about N studies, drawn at random.", default=100
     )
     out: Path | None = option(
-        "--out DIR", "The folder of the new run. Default: beside EARLIER, with today's date."
+        "--out DIR",
+        "The folder of the new run. Default: beside EARLIER, with today's date.",
     )
     cache: Path | None = cache_option()
 
@@ -145,7 +160,13 @@ def gate(options: _Gate) -> None:
     earlier = options.against or options.drift
     if options.against and options.drift:
         raise click.UsageError("give --against or --drift, not both")
-    require(earlier is not None, "--against or --drift", "metrics", "max_drop", "non_inferior")
+    require(
+        earlier is not None,
+        "--against or --drift",
+        "metrics",
+        "max_drop",
+        "non_inferior",
+    )
     asks = options.drift is not None and options.run is None
     require(asks, "--drift and no RUN", "limit", "out", "cache")
     if not (earlier or options.floors or options.ceilings):
@@ -171,7 +192,9 @@ def gate(options: _Gate) -> None:
         how=options.resampling(),
     )
     print_document(gate_document(result), options.form, result.plain())
-    click.get_current_context().exit({"pass": 0, "fail": 1, "undecided": 3}[result.verdict])
+    click.get_current_context().exit(
+        {"pass": 0, "fail": 1, "undecided": 3}[result.verdict]
+    )
 
 
 def _ask_again(options: _Drift, path: Path) -> Path:
@@ -190,7 +213,9 @@ def _ask_again(options: _Drift, path: Path) -> Path:
             "its reports again, and give both runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
-    values = {name: arguments[name] for name in _ASKED if arguments.get(name) is not None}
+    values = {
+        name: arguments[name] for name in _ASKED if arguments.get(name) is not None
+    }
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
     columns = {"context": tuple(arguments.get("context_fields") or ())}
     if prior := arguments.get("prior_field"):

@@ -22,7 +22,13 @@ from judge.cli.progress import (
     named_with_end,
     watching,
 )
-from judge.cli.run_options import ROLES, ReportOptions, RunOptions, StudyOptions, column_option
+from judge.cli.run_options import (
+    ROLES,
+    ReportOptions,
+    RunOptions,
+    StudyOptions,
+    column_option,
+)
 from judge.rubrics import Rubric
 from judge.tables.document import Document
 from judge.text import counted
@@ -68,10 +74,15 @@ def command_for(rubric: Rubric) -> click.Command:
 
             require_batch_judge(session, batches.most)
         studies = read_context(rubric, options, options.preds, options.refs)
-        sides = (f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference"))
+        sides = (
+            f"{side} from {studies.read_from[side]}"
+            for side in ("candidate", "reference")
+        )
         note("; ".join(sides))
         # REFS may have some of the studies alone: the others were not to be judged.
-        n_left_out = sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
+        n_left_out = sum(
+            n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS
+        )
         n_read = len(studies) + n_left_out
         studies = limited(studies, options.limit)
         if not options.judge:
@@ -115,7 +126,9 @@ def read_studies(
     )
 
 
-def read_context(rubric: Rubric, options: RunOptions, preds: str, refs: str | None) -> StudySet:
+def read_context(
+    rubric: Rubric, options: RunOptions, preds: str, refs: str | None
+) -> StudySet:
     """Read the studies, and what the judge is shown beside their reports."""
     from judge.stats.summary import reserved_names
     from judge.studies.study_set import attach_context
@@ -141,11 +154,15 @@ def limited(studies: StudySet, n: int | None) -> StudySet:
     return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
 
 
-def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) -> StudySet:
+def _questions(
+    studies: StudySet, shard: Shard | None, options: StudyOptions
+) -> StudySet:
     """Return the studies of a shard, or each study with each of its references."""
     if shard:
         part = studies.take(shard.rows(studies))
-        note(f"shard {shard}: {len(part):,} of {counted(len(studies), 'study', 'studies')}")
+        note(
+            f"shard {shard}: {len(part):,} of {counted(len(studies), 'study', 'studies')}"
+        )
         return part
     if not options.references:
         return studies
@@ -158,7 +175,10 @@ def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) ->
 
 @contextmanager
 def _in_batches(
-    session: JudgeSession, studies: StudySet, policy: BatchPolicy | None, listener: ProgressListener
+    session: JudgeSession,
+    studies: StudySet,
+    policy: BatchPolicy | None,
+    listener: ProgressListener,
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back to them."""
     if policy is None:
@@ -214,7 +234,11 @@ def _checked_judge(name: str) -> str:
     settings = backends.JudgeSettings(environ=os.environ, say=note, sends=False)
     judge = backends.load(name, rubrics.load("green"), settings)
     shown = named_with_end(judge)
-    if isinstance(judge, HostedJudge) and judge.billing_url and not os.environ.get(judge.key_name):
+    if (
+        isinstance(judge, HostedJudge)
+        and judge.billing_url
+        and not os.environ.get(judge.key_name)
+    ):
         shown += f"; its key is missing: set {judge.key_name}"
     return shown
 

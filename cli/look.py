@@ -36,7 +36,9 @@ class _Audit:
         "--worst N", "List the N worst studies. Default, without STUDY_ID: 10."
     )
     html: Path | None = option(
-        "--html FILE", "Write the whole run as one page that opens offline.", type=NEW_FILE
+        "--html FILE",
+        "Write the whole run as one page that opens offline.",
+        type=NEW_FILE,
     )
 
 
@@ -71,7 +73,9 @@ def audit(options: _Audit) -> None:
         has_colour = out.color_system is not None and not out.no_color
         record = run.record(options.study_id)
         # Reports are text from outside and never read as markup.
-        for line in audit_lines(record, run.rubric, raw=options.raw, has_colour=has_colour):
+        for line in audit_lines(
+            record, run.rubric, raw=options.raw, has_colour=has_colour
+        ):
             click.echo("\n".join(shown(line, out)))
     else:
         rows = worst_rows(run.table(), run.rubric, options.worst or 10)
@@ -85,7 +89,9 @@ class _Errors(AlignOptions):
     GROUP = "Output"
 
     runs: tuple[str, ...] = argument("[NAME=]RUN [[NAME=]RUN]", required=True)
-    top: int = option("--top N", "Rows of the table; JSON and CSV have all.", default=15)
+    top: int = option(
+        "--top N", "Rows of the table; JSON and CSV have all.", default=15
+    )
     min_studies: int | None = option(
         "--min-studies N",
         "Studies in which an error must occur. Default: 2; with two runs 10, of either.",
@@ -122,7 +128,9 @@ def errors(options: _Errors) -> None:
         seed=options.seed,
         **between,
     )
-    document = recurring_document(recurring, options.top, complete=options.form == "csv")
+    document = recurring_document(
+        recurring, options.top, complete=options.form == "csv"
+    )
     print_document(document, options.form, recurring.data)
     if options.form == "table" and document.tables:
         note("judge audit RUN STUDY_ID shows one of the examples")
@@ -147,7 +155,9 @@ class _Rates:
     patient_field: str | None = patient_option()
     resamples: int | None = resamples_option()
     seed: int = seed_option()
-    table: tuple[str, ...] = table_option("rates", "corrected", "errors", "unread", "warnings")
+    table: tuple[str, ...] = table_option(
+        "rates", "corrected", "errors", "unread", "warnings"
+    )
     form: str = format_option("table", "json", "csv", "md")
 
 

@@ -38,7 +38,15 @@ _DECLARED = "click"
 RENAMED = {
     **{
         f"--{role}-field": f"--column {role}="
-        for role in ("id", "candidate", "reference", "class", "patient", "context", "prior")
+        for role in (
+            "id",
+            "candidate",
+            "reference",
+            "class",
+            "patient",
+            "context",
+            "prior",
+        )
     },
     "--tables": "--table",
     "--top-p": "--body top_p=",
@@ -85,8 +93,14 @@ def option(declaration: str, help: str, *, rare: bool = False, **more: Any) -> A
     numbers are positive unless `type` says otherwise. Only --help-all shows a `rare` option.
     """
     *names, metavar = declaration.split() if " " in declaration else (declaration, None)
-    more |= {"help": help, "hidden": rare, "show_default": more.get("default") is not None}
-    return dataclasses.field(metadata={_DECLARED: (names, {"metavar": metavar, **more})})
+    more |= {
+        "help": help,
+        "hidden": rare,
+        "show_default": more.get("default") is not None,
+    }
+    return dataclasses.field(
+        metadata={_DECLARED: (names, {"metavar": metavar, **more})}
+    )
 
 
 def argument(metavar: str | None = None, **more: Any) -> Any:  # noqa: ANN401
@@ -105,10 +119,14 @@ def options(declared: _Class) -> _Class:
 
 def parameters(declared: type) -> Iterator[click.Parameter]:
     """Yield the arguments and options of a class, those of its base classes first."""
-    fields = {field.name: field.metadata[_DECLARED] for field in dataclasses.fields(declared)}
+    fields = {
+        field.name: field.metadata[_DECLARED] for field in dataclasses.fields(declared)
+    }
     hints = get_type_hints(declared)
     for group in _groups(declared):
-        for name in [name for name in vars(group).get("__annotations__", ()) if name in fields]:
+        for name in [
+            name for name in vars(group).get("__annotations__", ()) if name in fields
+        ]:
             names, more = fields.pop(name)
             attributes = {**_attributes(hints[name]), **more}
             if names:
@@ -116,7 +134,9 @@ def parameters(declared: type) -> Iterator[click.Parameter]:
                 yield _Option([name, *names], group=title, **attributes)
             else:
                 is_several = attributes.pop("multiple", False)
-                yield click.Argument([name], nargs=-1 if is_several else 1, **attributes)
+                yield click.Argument(
+                    [name], nargs=-1 if is_several else 1, **attributes
+                )
 
 
 def _groups(declared: type) -> Iterator[type]:
@@ -151,7 +171,9 @@ def command(
             run(declared(**values))
 
         params = [*parameters(declared)]
-        made = GroupedCommand(name, params=params, callback=callback, help=run.__doc__, **more)
+        made = GroupedCommand(
+            name, params=params, callback=callback, help=run.__doc__, **more
+        )
         if group is not None:
             group.add_command(made)
         return made
@@ -184,13 +206,19 @@ class GroupedCommand(click.Command):
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         seen = set()
         for param in given:
-            takes_one = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
+            takes_one = isinstance(param, click.Option) and not (
+                param.multiple or param.is_flag
+            )
             if takes_one and param.name in seen:
                 name = max(param.opts, key=len)
-                raise click.UsageError(f"{name} takes one value and was given twice", ctx=ctx)
+                raise click.UsageError(
+                    f"{name} takes one value and was given twice", ctx=ctx
+                )
             seen.add(param.name)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the options group by group."""
         for title, records in grouped_help(ctx).items():
             with formatter.section(title):
@@ -248,7 +276,9 @@ def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator
         pair = f"{key}{value}" if key else value.removeprefix("--")
         if name not in noted:
             noted.add(name)
-            click.echo(f"{name} will be removed: write {new} {harmless(pair)}", err=True)
+            click.echo(
+                f"{name} will be removed: write {new} {harmless(pair)}", err=True
+            )
         yield f"{new}={pair}"
 
 
@@ -338,7 +368,9 @@ def pairs_option(
                 raise click.BadParameter(f"{pair!r} is not {form}: {error}") from error
             if key in pairs and key != "context":
                 raise click.BadParameter(f"{key} is given twice")
-            pairs[key] = (*pairs.get(key, ()), parsed) if key == "context" and keys else parsed
+            pairs[key] = (
+                (*pairs.get(key, ()), parsed) if key == "context" and keys else parsed
+            )
         return pairs
 
     return option(declaration, help, multiple=True, callback=convert)
@@ -418,7 +450,9 @@ class ResamplingOptions:
 
         names = [field.name for field in dataclasses.fields(Resampling)]
         values = {name: getattr(self, name, None) for name in names}
-        return Resampling(**{name: value for name, value in values.items() if value is not None})
+        return Resampling(
+            **{name: value for name, value in values.items() if value is not None}
+        )
 
 
 @options
@@ -436,7 +470,9 @@ class MetricFileOptions:
         "--higher-is-better NAME",
         "A column of --metrics in which higher is better, if its name does not say so.",
     )
-    lower: tuple[str, ...] = list_option("--lower-is-better NAME", "The same for lower is better.")
+    lower: tuple[str, ...] = list_option(
+        "--lower-is-better NAME", "The same for lower is better."
+    )
 
     def read_files(self) -> list[MetricFile]:
         """Read the metric files; raises `JudgeError` as `read_metrics` does."""

@@ -49,7 +49,10 @@ def tracked(items: Iterable[T], n: int) -> Iterable[T]:
 
 
 def print_document(
-    document: Document, form: str = "table", data: object = None, tables: Sequence[str] = ()
+    document: Document,
+    form: str = "table",
+    data: object = None,
+    tables: Sequence[str] = (),
 ) -> None:
     """Print a document as text, Markdown, LaTeX or CSV, or `data` as JSON.
 
@@ -82,7 +85,9 @@ def print_summary(
     """Print the summary of a run."""
     from judge.tables.run import run_document
 
-    print_document(run_document(summary, rubric, complete=form == "csv"), form, summary, tables)
+    print_document(
+        run_document(summary, rubric, complete=form == "csv"), form, summary, tables
+    )
 
 
 def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from judge.types import Study
 
 _SECONDS_BETWEEN_LINES = 30.0
-_MINUTE, _EACH_MINUTE = 60.0, 10  # after so many minutes of an outage it is said each ten
+_MINUTE, _EACH_MINUTE = (
+    60.0,
+    10,
+)  # after so many minutes of an outage it is said each ten
 _LOW_COVERAGE = 3
 _MOST_LEFT_OUT = 0.1
 
@@ -78,7 +81,9 @@ def _shown() -> Iterator[ProgressListener]:
             note(progress.line(now - began))
 
     try:
-        yield ProgressListener(tick, (lambda text: show(text, "\n")) if is_terminal else note)
+        yield ProgressListener(
+            tick, (lambda text: show(text, "\n")) if is_terminal else note
+        )
     finally:
         if is_terminal:
             show("")
@@ -95,7 +100,11 @@ class OutageLog:
         """Return what to say now, "" for nothing; `since` is when the server was lost."""
         if since is None:
             began, self._since, self._minutes = self._since, None, 0
-            return "" if began is None else f"The server answers again, after {_span(now - began)}."
+            return (
+                ""
+                if began is None
+                else f"The server answers again, after {_span(now - began)}."
+            )
         words = f" ({why})" if why else ""
         if self._since is None:
             self._since = since
@@ -122,7 +131,9 @@ def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunR
     with session:
         finished = run(session, studies, **more)
     note_once(finished.progress.effort())
-    note(f"run folder  {finished.path}")  # first: whoever reads the table may close it early
+    note(
+        f"run folder  {finished.path}"
+    )  # first: whoever reads the table may close it early
     return finished
 
 
@@ -140,7 +151,10 @@ def named_with_end(judge: Judge) -> str:
 
 
 def forecast(
-    session: JudgeSession, studies: StudySet | Sequence[Study], *, in_batches: bool = False
+    session: JudgeSession,
+    studies: StudySet | Sequence[Study],
+    *,
+    in_batches: bool = False,
 ) -> None:
     """Say what the judge would be asked about `studies`, and what it may cost; ask nothing."""
     from judge.running.cost import forecast as forecast_of
@@ -160,7 +174,9 @@ def forecast(
 
 
 def end_uncovered(
-    summaries: Sequence[Mapping[str, Any]], min_coverage: float, left_out: tuple[int, int] = (0, 0)
+    summaries: Sequence[Mapping[str, Any]],
+    min_coverage: float,
+    left_out: tuple[int, int] = (0, 0),
 ) -> None:
     """Exit with code 3, and say why, where too few of all studies were scored or read."""
     is_low = False
@@ -190,7 +206,10 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
     """Say how far a run came, what it cost and how to go on, and exit."""
     from judge.running.engine import INTERRUPTED, TERMINATED
 
-    progress, command = error.progress, ["judge", *with_option(sys.argv[1:], error.option)]
+    progress, command = (
+        error.progress,
+        ["judge", *with_option(sys.argv[1:], error.option)],
+    )
     note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
     note_once(progress.effort())
     if progress.asked or progress.from_cache:

@@ -37,7 +37,9 @@ def list_() -> None:
 @options
 class _Show:
     name: str = argument("NAME|FILE")
-    file: bool = option("--file", "Print the YAML file itself, to start your own prompt from.")
+    file: bool = option(
+        "--file", "Print the YAML file itself, to start your own prompt from."
+    )
 
 
 @command("show", group=prompts, short_help="Show a prompt as it is sent.")
@@ -57,7 +59,8 @@ def show(options: _Show) -> None:
 class _Fetch:
     name: str = argument()
     origin: Path | None = option(
-        "--from FILE", "Take a copy of the authors' file, or the folder of their files, instead."
+        "--from FILE",
+        "Take a copy of the authors' file, or the folder of their files, instead.",
     )
 
 
@@ -87,11 +90,15 @@ def examples(options: _Examples) -> None:
     """
     out = options.out
     # In the package, or beside it in a checkout.
-    source = next(path for folder in judge.__path__ if (path := Path(folder, "examples")).is_dir())
+    source = next(
+        path for folder in judge.__path__ if (path := Path(folder, "examples")).is_dir()
+    )
     try:
         shutil.copytree(source, out, ignore=shutil.ignore_patterns("__pycache__"))
     except FileExistsError as error:
-        raise JudgeError(f"{out} is there already: move it away, or name another --out") from error
+        raise JudgeError(
+            f"{out} is there already: move it away, or name another --out"
+        ) from error
     except OSError as error:
         raise JudgeError(f"cannot write {out}: {error.strerror or error}") from error
     note(f"example studies in {out}; its README.md describes them")

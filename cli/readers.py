@@ -63,7 +63,12 @@ def import_(options: _Import) -> None:
     from judge.studies.sections import known_section
     from judge.tables.run import readers_document
 
-    layout, files, reader, model = options.layout, options.files, options.reader, options.model
+    layout, files, reader, model = (
+        options.layout,
+        options.files,
+        options.reader,
+        options.model,
+    )
     section = known_section(options.section)
     arguments = {"layout": layout, "files": [*files], "model": model, "reader": reader}
     if layout == annotation_store.LAYOUT:
@@ -73,9 +78,17 @@ def import_(options: _Import) -> None:
         readings, inputs = annotation_store.finished(run, reader)
         model = model or run.manifest.get("model")
     else:
-        layout, readings, inputs = datasets.read(layout, files, reader, options.encoding)
+        layout, readings, inputs = datasets.read(
+            layout, files, reader, options.encoding
+        )
     runs = write_runs(
-        layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
+        layout,
+        readings,
+        inputs,
+        options.out,
+        model=model,
+        section=section,
+        arguments=arguments,
     )
     data = [{"run": str(run.path), **run.summary()} for run in runs]
     print_document(readers_document(runs, layout), options.form, data)
@@ -87,7 +100,8 @@ def import_(options: _Import) -> None:
 class _Sample:
     run: Path = argument()
     n: int | None = option(
-        "-n N", "Studies in all, with those drawn before. Default: show the run's sample."
+        "-n N",
+        "Studies in all, with those drawn before. Default: show the run's sample.",
     )
     by: tuple[str, ...] = list_option(
         "--by FIELD",

@@ -152,7 +152,9 @@ class ContextOptions:
 
     GROUP = "Studies"
 
-    no_context: bool = option("--no-context", "Show the judge nothing but the two reports.")
+    no_context: bool = option(
+        "--no-context", "Show the judge nothing but the two reports."
+    )
     modality: str | None = option(
         "--modality xr|ct|mr|us|mg",
         "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest radiographs "
@@ -174,7 +176,8 @@ class JudgeOptions:
         "a Hugging Face name or a folder.",
     )
     prompt: str | None = option(
-        "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
+        "--prompt NAME|FILE",
+        "The prompt, for judges that read one; judge prompts list names them.",
     )
     base_url: tuple[str, ...] = option(
         "--base-url URL",
@@ -235,10 +238,12 @@ class RunningOptions(JudgeOptions):
         "Stop before these studies cost more than this, earlier commands included.",
     )
     dry_run: bool = option(
-        "--dry-run", "Show what would be asked, what is cached and what it may cost; ask nothing."
+        "--dry-run",
+        "Show what would be asked, what is cached and what it may cost; ask nothing.",
     )
     concurrency: int | None = option(
-        "--concurrency N", "The most requests at a time. Default: 16, or 128 for each vLLM."
+        "--concurrency N",
+        "The most requests at a time. Default: 16, or 128 for each vLLM.",
     )
     min_coverage: float = option(
         "--min-coverage SHARE",
@@ -276,7 +281,11 @@ class RunningOptions(JudgeOptions):
     )
 
     def session(
-        self, rubric: str, judge: str, budget: SpendingLimit | None = None, repeat: int = 0
+        self,
+        rubric: str,
+        judge: str,
+        budget: SpendingLimit | None = None,
+        repeat: int = 0,
     ) -> JudgeSession:
         """Return the session of a judge, with the options' settings; nothing is asked."""
         from judge.backends import JudgeSettings
@@ -319,7 +328,11 @@ class RunningOptions(JudgeOptions):
             budget=budget,
             repeat=repeat,
         )
-        if isinstance(session.judge, HostedJudge) and session.judge.note and not self.dry_run:
+        if (
+            isinstance(session.judge, HostedJudge)
+            and session.judge.note
+            and not self.dry_run
+        ):
             note(f"{session.judge.note}.")
         return session
 
@@ -365,12 +378,15 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
     preds: str = argument()
     refs: str | None = argument("[REFS]")
     columns: Mapping[str, Any] = column_option(
-        *_ALL_ROLES, text="The judge is shown every context, and prior, the earlier report."
+        *_ALL_ROLES,
+        text="The judge is shown every context, and prior, the earlier report.",
     )
     by: tuple[str, ...] = by_option(
         "Group the rates by this field; a,b by combinations.", default=("study_class",)
     )
-    out: Path | None = option("--out DIR", "The run folder. Default: a new folder in judge-runs.")
+    out: Path | None = option(
+        "--out DIR", "The run folder. Default: a new folder in judge-runs."
+    )
     form: str = format_option("table", "json", "csv", "md")
 
     @property
@@ -380,5 +396,9 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
             f"{role}_field": self.columns.get(role) for role in _ALL_ROLES[:-1]
         }
         fields["context_fields"] = self.columns.get("context", ())
-        others = {name: value for name, value in vars(self).items() if name not in _NOT_RECORDED}
+        others = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in _NOT_RECORDED
+        }
         return fields | others

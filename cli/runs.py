@@ -36,7 +36,12 @@ def runs(options: _Runs) -> None:
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
     pattern = (f"{below}{MANIFEST}" for below in ("", "*/", "*/*/"))
-    paths = [path.parent for glob in pattern for folder in folders for path in folder.glob(glob)]
+    paths = [
+        path.parent
+        for glob in pattern
+        for folder in folders
+        for path in folder.glob(glob)
+    ]
     described = []
     for path in dict.fromkeys(paths):
         try:
@@ -105,7 +110,8 @@ def panel(options: _Panel) -> None:
 class _Rescore:
     run: Path = argument()
     out: Path | None = option(
-        "--out DIR", "Write a new run here. Default: replace RUN; its manifest keeps the history."
+        "--out DIR",
+        "Write a new run here. Default: replace RUN; its manifest keeps the history.",
     )
     form: str = format_option("table", "json", "csv", "md")
 

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import click
 
-from judge.cli.options import argument, cache_option, command, option, options, pairs_option
+from judge.cli.options import (
+    argument,
+    cache_option,
+    command,
+    option,
+    options,
+    pairs_option,
+)
 from judge.cli.output import note
 from judge.plugins import install
 from judge.types import JudgeError
@@ -58,7 +65,9 @@ class _Serve(_Address):
     )
     cache: Path | None = cache_option()
     max_upload: int = option(
-        "--max-upload MB", "The largest upload for a run, all files together.", default=256
+        "--max-upload MB",
+        "The largest upload for a run, all files together.",
+        default=256,
     )
 
 
@@ -83,7 +92,9 @@ def serve(options: _Serve) -> None:
     if token is None and not is_loopback(options.host):
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
-        raise JudgeError("the token is empty; give --token or JUDGE_TOKEN a value, or leave it out")
+        raise JudgeError(
+            "the token is empty; give --token or JUDGE_TOKEN a value, or leave it out"
+        )
     settings = ServiceSettings(
         runs=options.runs or (Path("judge-runs"),),
         named=options.named,

@@ -52,7 +52,9 @@ class _Candidates:
         "--changes NAME", "Make only these changes. Default: all."
     )
     rubric: str = option(
-        "--rubric NAME", "The rubric to judge by, and of forged answers.", default="green"
+        "--rubric NAME",
+        "The rubric to judge by, and of forged answers.",
+        default="green",
     )
 
     def draw_studies(self) -> StudySet:
@@ -60,7 +62,9 @@ class _Candidates:
         from judge.stress import candidates
         from judge.studies import NamedFields
 
-        fields = NamedFields(id=self.columns.get("id"), reference=self.columns.get("reference"))
+        fields = NamedFields(
+            id=self.columns.get("id"), reference=self.columns.get("reference")
+        )
         studies = candidates.read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
             note(f"{n_empty:,} of the references are empty, and left out")
@@ -73,7 +77,9 @@ class _Candidates:
 class _Output:
     GROUP = "Output"
 
-    table: tuple[str, ...] = table_option(*("detection", "false_alarms", "stability", "hostile"))
+    table: tuple[str, ...] = table_option(
+        *("detection", "false_alarms", "stability", "hostile")
+    )
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
 
@@ -82,7 +88,10 @@ class _Stress(_Candidates, RunningOptions, _Output):
     GROUP = "Judge"
 
     repeats: int = option(
-        "--repeats K", "Ask each question K times.", type=click.IntRange(1, 100), default=1
+        "--repeats K",
+        "Ask each question K times.",
+        type=click.IntRange(1, 100),
+        default=1,
     )
 
 
@@ -95,7 +104,10 @@ class _Group(click.Group):
     """A group whose command `run` is meant where none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_named = not args or args[0] in {*self.commands, *self.get_help_option_names(ctx)}
+        is_named = not args or args[0] in {
+            *self.commands,
+            *self.get_help_option_names(ctx),
+        }
         return super().parse_args(ctx, args if is_named else ["run", *args])
 
 
@@ -151,7 +163,9 @@ def _make(options: _Candidates) -> None:
     from judge.tables.stress import candidates_document
 
     changes = candidates.choose_perturbations(options.changes, options.rubric)
-    counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
+    counts = candidates.write_candidates(
+        options.out, options.draw_studies(), changes, options.seed
+    )
     print_document(candidates_document(counts))
     note(f"written to {options.out}")
 
@@ -173,7 +187,9 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     from judge.backends import LEXICON
 
     if options.repeats > 1 and "seed" in options.body:
-        raise click.UsageError("--body seed gives the same answer each time; leave it out")
+        raise click.UsageError(
+            "--body seed gives the same answer each time; leave it out"
+        )
     name, budget = options.judge or LEXICON, None
     for repeat in range(options.repeats):
         session = options.session(options.rubric, name, budget, repeat)
@@ -192,10 +208,17 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
-    arguments = {k: v for k, v in vars(options).items() if k not in ("form", "out", "cache")}
+    arguments = {
+        k: v for k, v in vars(options).items() if k not in ("form", "out", "cache")
+    }
     with watching() as listener:
         return judge_studies(
-            session, studies, out=folder, by=["change"], arguments=arguments, listener=listener
+            session,
+            studies,
+            out=folder,
+            by=["change"],
+            arguments=arguments,
+            listener=listener,
         )
 
 

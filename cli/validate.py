@@ -54,7 +54,9 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
     GROUP = "Output"
 
     runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
-    figures: Path | None = figures_option("Kendall's tau-b of each judge and of the readers")
+    figures: Path | None = figures_option(
+        "Kendall's tau-b of each judge and of the readers"
+    )
     html: Path | None = option(
         "--html FILE", "Write a page with tables, counts and studies.", type=NEW_FILE
     )
@@ -71,7 +73,9 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
         "limits",
         "alternative_annotator",
     )
-    form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
+    form: str = format_option(
+        "table", "md", "latex", "csv", "json", text="csv has one table."
+    )
 
 
 @command("validate")
@@ -100,7 +104,10 @@ def validate(options: _Validate) -> None:
     files = options.read_files()
     studies = align_raters(judges, readers, files, options.patient_field, options.level)
     validation = compute_validation(
-        studies, options.resampling(), options.epsilon, random_readers=options.random_readers
+        studies,
+        options.resampling(),
+        options.epsilon,
+        random_readers=options.random_readers,
     )
     # A damaged run is found here, before anything is written.
     pieces = validation_page(validation, studies) if options.html else ()

@@ -15,7 +15,9 @@ from radeval import RadEval
 from judge import Run
 
 SAME = {"rougeL": "rougel", "radcliq_v1": "radcliq", "radgraph_radcliq": "radgraph"}
-SAME |= {name: name for name in ("radgraph_simple", "radgraph_partial", "radgraph_complete")}
+SAME |= {
+    name: name for name in ("radgraph_simple", "radgraph_partial", "radgraph_complete")
+}
 SAME |= {"ratescore": "ratescore"}
 
 
@@ -28,7 +30,9 @@ def main() -> None:
         refs=[study["reference"] for study in studies],
         hyps=[study["candidate"] for study in studies],
     )
-    columns = {SAME.get(name, f"radeval_{name}"): values for name, values in found.items()}
+    columns = {
+        SAME.get(name, f"radeval_{name}"): values for name, values in found.items()
+    }
     ids = [study["study_id"] for study in studies]
     with Path(scores).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

@@ -25,13 +25,29 @@ if TYPE_CHECKING:
     from judge.running.session import RequestPolicy
     from judge.stats.significance import Resampling
     from judge.stress.report import StressReport, stress_report
-    from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
+    from judge.types import (
+        Annotated,
+        Annotation,
+        Failed,
+        JudgeError,
+        Outcome,
+        Study,
+        Unparsed,
+    )
     from judge.validating.validation import Validation, validate
 
     __version__: str
 
 __all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
-__all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "Study", "Unparsed"]
+__all__ += [
+    "RequestPolicy",
+    "Resampling",
+    "Rubric",
+    "Run",
+    "RunStoppedError",
+    "Study",
+    "Unparsed",
+]
 __all__ += ["StressReport", "Validation", "__version__", "annotate", "compare", "merge"]
 __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
@@ -44,7 +60,15 @@ _MODULES = {
     "running.folder": ("Run",),
     "stats.significance": ("Resampling",),
     "stress.report": ("StressReport", "stress_report"),
-    "types": ("Annotated", "Annotation", "Failed", "JudgeError", "Outcome", "Study", "Unparsed"),
+    "types": (
+        "Annotated",
+        "Annotation",
+        "Failed",
+        "JudgeError",
+        "Outcome",
+        "Study",
+        "Unparsed",
+    ),
     "validating.validation": ("Validation", "validate"),
 }
 

@@ -37,7 +37,11 @@ def proxy_of(url: str) -> str | None:
     host = parts.hostname or ""
     proxies = getproxies()
     proxy = proxies.get(parts.scheme.lower()) or proxies.get("all")
-    if not proxy or is_local(host) or _is_excepted(host, parts.netloc, proxies.get("no", "")):
+    if (
+        not proxy
+        or is_local(host)
+        or _is_excepted(host, parts.netloc, proxies.get("no", ""))
+    ):
         return None
     if "://" not in proxy:
         proxy = f"http://{proxy}"
@@ -52,7 +56,9 @@ def proxy_of(url: str) -> str | None:
     except ValueError:
         is_address = False
     if not is_address or not proxy.isascii():  # not shown: it may hold a password
-        raise JudgeError(f"the proxy for {host} is no address: write http://MACHINE:PORT")
+        raise JudgeError(
+            f"the proxy for {host} is no address: write http://MACHINE:PORT"
+        )
     return proxy
 
 

@@ -138,7 +138,9 @@ def annotate(
         If it is interrupted, `policy.max_cost` is reached, or most of the first answers cannot be
         read; the answers so far are in the cache.
     """
-    session, studies, run_options = _open(references, candidates, rubric, judge, options)
+    session, studies, run_options = _open(
+        references, candidates, rubric, judge, options
+    )
     table = TableBuilder(session.rubric, studies.fields)
     rows: list[int] = []
     answers: dict[str, list[Any]] = {"answer": [], "corrected": []}
@@ -147,12 +149,16 @@ def annotate(
         table.add(judged.study, judged.outcome, judged.measures)
         rows.append(judged.row)
         answers["answer"].append(judged.completion.text if judged.completion else None)
-        answers["corrected"].append(corrected_report(session.rubric, judged.study, judged.outcome))
+        answers["corrected"].append(
+            corrected_report(session.rubric, judged.study, judged.outcome)
+        )
 
     def work() -> tuple[str, Recognised | None]:
         with session:
             if out is not None:
-                finished = run_session(session, studies, out=Path(out), also=keep, **run_options)
+                finished = run_session(
+                    session, studies, out=Path(out), also=keep, **run_options
+                )
                 summary = finished.summary
                 return str(summary["signature"]), summary.get("recognised")
             classed, class_source = with_classes(studies)
@@ -165,7 +171,13 @@ def annotate(
     signature, recognised = _outside_any_loop(session, work)
     if not session.rubric.editor:
         del answers["corrected"]
-    frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
+    frame = (
+        table.build()
+        .assign(**answers)
+        .set_axis(rows)
+        .sort_index()
+        .reset_index(drop=True)
+    )
     frame.attrs["signature"] = signature
     frame.attrs["note"] = session.judge.note
     if recognised is not None:
@@ -188,7 +200,9 @@ def run(
 
     Without `out` it is a folder below `judge-runs`; `by` are the fields that group the rates.
     """
-    session, studies, run_options = _open(references, candidates, rubric, judge, options)
+    session, studies, run_options = _open(
+        references, candidates, rubric, judge, options
+    )
     by = [by] if isinstance(by, str) else by
     run_options |= {"out": None if out is None else Path(out), "by": by}
 
@@ -209,7 +223,10 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
 
 
 def panel(
-    runs: Sequence[str | Path | Run], out: str | Path, *, rule: Literal["majority", "mean"]
+    runs: Sequence[str | Path | Run],
+    out: str | Path,
+    *,
+    rule: Literal["majority", "mean"],
 ) -> Run:
     """Combine the runs of several judges by one rubric over the same studies.
 
@@ -219,22 +236,33 @@ def panel(
 
 
 def _open(
-    references: Reports, candidates: Reports | None, rubric: str, judge: str, options: Options
+    references: Reports,
+    candidates: Reports | None,
+    rubric: str,
+    judge: str,
+    options: Options,
 ) -> tuple[JudgeSession, StudySet, dict[str, Any]]:
     """Return the session, the studies, and the shard and arguments of their run."""
     _check_known(options, Options)
-    values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    values: dict[str, Any] = {
+        name: value for name, value in options.items() if value is not None
+    }
     reports = {name: values.pop(name) for name in _REPORT_OPTIONS if name in values}
     shard, model = values.pop("shard", None), values.pop("model", None)
     named = _named_columns(values)
     context = context_of(rubric, values)
     reserved = reserved_names(rubrics.load(rubric))
-    studies = from_python(references, candidates, reserved=reserved, named=named, **reports)
+    studies = from_python(
+        references, candidates, reserved=reserved, named=named, **reports
+    )
     studies = attach_context(studies, **context)
     if model is not None:
         studies = replace(studies, model=model)
     arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
-    run_options = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
+    run_options = {
+        "shard": None if shard is None else Shard.of(shard),
+        "arguments": arguments,
+    }
     return session_of(rubric, judge, values), studies, run_options
 
 
@@ -250,13 +278,19 @@ def _named_columns(values: dict[str, Any]) -> NamedFields:
         )
     for role, field in columns.items():
         if role not in _ROLES:
-            raise JudgeError(f"columns: no role {role!r}; the roles are {', '.join(_ROLES)}")
+            raise JudgeError(
+                f"columns: no role {role!r}; the roles are {', '.join(_ROLES)}"
+            )
         is_list = role == "context" and isinstance(field, list | tuple)
         if not isinstance(field, str) and not is_list:
-            raise JudgeError(f"columns: the field of {role!r} is a name, not {field!r:.60}")
+            raise JudgeError(
+                f"columns: the field of {role!r} is a name, not {field!r:.60}"
+            )
     for role, keyword in (("context", "context_fields"), ("prior", "prior_field")):
         if role in columns and keyword in values:
-            raise JudgeError(f"columns[{role!r}] and {keyword} name the same; give one of them")
+            raise JudgeError(
+                f"columns[{role!r}] and {keyword} name the same; give one of them"
+            )
         if role in columns:
             values[keyword] = columns[role]
     return NamedFields(
@@ -296,7 +330,9 @@ def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSess
 def _check_known(options: Iterable[str], known: type[JudgeOptions]) -> None:
     names = known.__annotations__
     if unknown := next((name for name in options if name not in names), None):
-        raise JudgeError(f"there is no option {unknown!r}; there are: {', '.join(names)}")
+        raise JudgeError(
+            f"there is no option {unknown!r}; there are: {', '.join(names)}"
+        )
 
 
 def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:

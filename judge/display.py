@@ -23,7 +23,9 @@ class Displayed:
         document = _document(self)
         table = document.tables[0]
         head = "".join(f"<th>{escape(label)}</th>" for label in table.head)
-        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in table.texts]
+        rows = [
+            "".join(f"<td>{escape(cell)}</td>" for cell in row) for row in table.texts
+        ]
         body = "".join(f"<tr>{row}</tr>" for row in (head, *rows))
         lines = (*document.notes, *(line for _, line in document.signatures))
         notes = "".join(f"<p>{escape(line)}</p>" for line in lines)

@@ -95,7 +95,9 @@ def _target(path: Path) -> Path:
     return real
 
 
-def check_writable(path: Path, inputs: Iterable[str | Path | None] = (), mark: str = "") -> None:
+def check_writable(
+    path: Path, inputs: Iterable[str | Path | None] = (), mark: str = ""
+) -> None:
     """Raise `JudgeError` where `path` cannot be written, or is one of `inputs`.
 
     A file that is there may be replaced if it begins with `mark`.
@@ -103,7 +105,9 @@ def check_writable(path: Path, inputs: Iterable[str | Path | None] = (), mark: s
     try:
         real = _target(path)
         is_there = real.exists()
-        if is_there and any(file and real == Path(os.path.realpath(file)) for file in inputs):
+        if is_there and any(
+            file and real == Path(os.path.realpath(file)) for file in inputs
+        ):
             raise JudgeError(f"{path} is an input file; name another for --out")
         with tempfile.TemporaryFile(dir=real.parent, prefix=_PREFIX):
             pass
@@ -146,6 +150,9 @@ def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
     """Write a page whole or not at all; raises `JudgeError` as `check_writable` does."""
     check_writable(path, mark=mark)
     # The name of a folder may hold half a surrogate pair, which UTF-8 cannot encode.
-    with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
+    with (
+        replacing(path) as staged,
+        staged.open("w", encoding="utf-8", errors="replace") as file,
+    ):
         for piece in pieces:
             file.write(piece)

@@ -44,7 +44,11 @@ def repeated_keys(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def read(
-    data: bytes | str, *, pairs: bool = False, nan: bool = False, mark_repeated: bool = False
+    data: bytes | str,
+    *,
+    pairs: bool = False,
+    nan: bool = False,
+    mark_repeated: bool = False,
 ) -> Any:  # noqa: ANN401
     """Return the one JSON value in `data`; raises `JsonError`.
 
@@ -105,7 +109,9 @@ def sealed(line: bytes, number: int) -> bytes:
     """Return the JSON text of a line of that number; raises `JsonError` where it was changed."""
     body = line.rpartition(_SEAL)[0]
     if line != body + _seal(body):
-        raise JsonError("changed", f"line {number:,} is not the one that its checksum is of")
+        raise JsonError(
+            "changed", f"line {number:,} is not the one that its checksum is of"
+        )
     return body + b"}"
 
 
@@ -162,8 +168,12 @@ def _finite(digits: str) -> float:
     return value
 
 
-_ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_finite)
-_PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_finite)
+_ONCE = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_finite, parse_constant=_finite
+)
+_PAIRS = json.JSONDecoder(
+    object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_finite
+)
 _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
 _MARKED = json.JSONDecoder(object_pairs_hook=_marked)
 

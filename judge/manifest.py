@@ -53,7 +53,9 @@ Model = TypeVar("Model", bound=BaseModel)
 def _signature(line: str) -> str:
     parts = Signature.parse(line)
     lacking = [name for name in _SIGNATURE if name not in parts]
-    if "prompt" not in parts and "layout" not in parts:  # a reader's annotations have a layout
+    if (
+        "prompt" not in parts and "layout" not in parts
+    ):  # a reader's annotations have a layout
         lacking.insert(0, "prompt")
     if ":" not in parts["rubric"]:
         lacking.insert(0, "rubric")
@@ -72,7 +74,10 @@ def _moment(text: str) -> str:
 
 
 def _places(text: str) -> str:
-    if not all(place.isascii() and place.isdigit() and len(place) < 10 for place in text.split()):
+    if not all(
+        place.isascii() and place.isdigit() and len(place) < 10
+        for place in text.split()
+    ):
         raise ValueError("places are whole numbers with spaces between them")
     return text
 
@@ -262,7 +267,9 @@ class FigureEntry(_Part):
     high: Number | None
     n_undefined: Count
     k: Number | None = None
-    bounds: Annotated[list[Number | None], Field(min_length=2, max_length=2)] | None = None
+    bounds: Annotated[list[Number | None], Field(min_length=2, max_length=2)] | None = (
+        None
+    )
     reason: str | None = None
 
 
@@ -306,7 +313,9 @@ class RunSummary(_MadeBy, _Block):
 
     @field_validator("n_warnings")
     @classmethod
-    def _of_the_same_warnings(cls, n: dict[str, int], info: ValidationInfo) -> dict[str, int]:
+    def _of_the_same_warnings(
+        cls, n: dict[str, int], info: ValidationInfo
+    ) -> dict[str, int]:
         if n.keys() != info.data.get("warnings", n).keys():
             raise ValueError("the warnings are not those of `warnings`")
         return n
@@ -417,7 +426,9 @@ def adapter(form: type) -> TypeAdapter[Any]:
 
 def first_of(error: ValidationError) -> str:
     """Return the first thing that is wrong with a value, in a few words."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
     where = ".".join(map(str, first["loc"]))[:200]
     return f"{where!r}: {first['msg']}" if where else str(first["msg"])
 
@@ -437,7 +448,9 @@ def read_any_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a run of this form or the one before; raises `JudgeError`."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
-        raise JudgeError(f"{folder} is not a run: it holds no {MANIFEST}; name the run's folder")
+        raise JudgeError(
+            f"{folder} is not a run: it holds no {MANIFEST}; name the run's folder"
+        )
     data = read_json(path)
     if not isinstance(data, dict):
         raise RunFileError(path, "it is no object")
@@ -504,7 +517,9 @@ def read_line(path: Path, line: bytes, number: int) -> StudyRecord:
 def read_old_line(path: Path, line: bytes, number: int) -> ReportsRecord:
     """Return the study in line `number` of a run of `OLD_FORMAT`; raises `RunFileError`."""
     try:
-        record: ReportsRecord = adapter(ReportsRecord).validate_python(jsonio.read(line))
+        record: ReportsRecord = adapter(ReportsRecord).validate_python(
+            jsonio.read(line)
+        )
     except jsonio.JsonError as error:
         raise RunFileError(path, f"line {number:,}: {error}") from error
     except ValidationError as error:

@@ -35,7 +35,9 @@ class Group:
     def check_unique(self, name: str) -> None:
         """Raise `JudgeError` where a package adds something by a name that is built in."""
         if packages := " and ".join(self.packages(name)):
-            raise JudgeError(f"uninstall {packages}: its {self.what} {name!r} is built in")
+            raise JudgeError(
+                f"uninstall {packages}: its {self.what} {name!r} is built in"
+            )
 
     def load(self, name: str) -> Any:  # noqa: ANN401 - what it is, the caller checks
         """Return what a package adds as `name`."""
@@ -56,10 +58,14 @@ class Group:
 
     def error(self, name: str, wrong: str) -> JudgeError:
         """Return the error of a package that adds `name` and is not as it should be."""
-        what = f"{self.what} {name!r} of the package {' and '.join(self.packages(name))}"
+        what = (
+            f"{self.what} {name!r} of the package {' and '.join(self.packages(name))}"
+        )
         return JudgeError(f"the {what} {wrong}; update that package or uninstall it")
 
-    def packages(self, name: str, versions: Mapping[str, str] | None = None) -> list[str]:
+    def packages(
+        self, name: str, versions: Mapping[str, str] | None = None
+    ) -> list[str]:
         """Return name and version of each package that adds `name`; `versions` are a run's."""
         return [_package(entry, versions) for entry in self._entries(name)]
 
@@ -85,7 +91,11 @@ class _Guarded(Generic[P, T]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return self.work(*args, **kwargs)
-        except (JudgeError, UnparsedError, MemoryError):  # want of memory is nobody's fault
+        except (
+            JudgeError,
+            UnparsedError,
+            MemoryError,
+        ):  # want of memory is nobody's fault
             raise
         except (Exception, SystemExit) as error:
             raise self.group.error(self.name, f"failed: {_told(error)}") from error
@@ -106,7 +116,11 @@ def installed(group: str) -> tuple[EntryPoint, ...]:
 
 def versions() -> dict[str, str]:
     """Return the version of each package that adds anything."""
-    entries = (entry for group in (RUBRICS, BACKENDS, METRICS) for entry in installed(group.name))
+    entries = (
+        entry
+        for group in (RUBRICS, BACKENDS, METRICS)
+        for entry in installed(group.name)
+    )
     return {entry.dist.name: entry.dist.version for entry in entries if entry.dist}
 
 
@@ -140,8 +154,15 @@ def install(*packages: str) -> str:
     from shlex import quote
 
     lines = metadata.requires(NAME) or ()
-    known = [[line for line in lines if findall(r"[\w.-]+", line)[0] == one] for one in packages]
-    extras = [{*findall(r"extra == [\"'](.+?)[\"']", " ".join(lines))} for lines in known]
+    known = [
+        [line for line in lines if findall(r"[\w.-]+", line)[0] == one]
+        for one in packages
+    ]
+    extras = [
+        {*findall(r"extra == [\"'](.+?)[\"']", " ".join(lines))} for lines in known
+    ]
     shared = set.intersection(*extras) - {"test"}
     wanted = [quote(lines[0].partition(";")[0].strip()) for lines in known]
-    return " ".join(["pip install", *wanted]) + (f" (the extra {min(shared)})" if shared else "")
+    return " ".join(["pip install", *wanted]) + (
+        f" (the extra {min(shared)})" if shared else ""
+    )

@@ -58,7 +58,12 @@ class Reward(AbstractContextManager["Reward"]):
         report: Callable[[str], str | None] = str,
         **options: Unpack[ContextOptions],
     ) -> None:
-        arguments: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
+        arguments: Any = {
+            "rubric": rubric,
+            "judge": judge,
+            "measure": measure,
+            "report": report,
+        }
         self._copy = partial(type(self), **arguments, **options)
         values: dict[str, Any] = {"context_fields": (), **options}
         self._context = context_of(rubric, values)
@@ -104,19 +109,33 @@ class Reward(AbstractContextManager["Reward"]):
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
         ) -> list[float | None]:
-            lists = {name: column for name, column in columns.items() if isinstance(column, list)}
+            lists = {
+                name: column
+                for name, column in columns.items()
+                if isinstance(column, list)
+            }
             if reference not in lists:
-                raise JudgeError(f"there is no column {reference!r} with a list of references")
+                raise JudgeError(
+                    f"there is no column {reference!r} with a list of references"
+                )
             rewards = self._rewards(completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
                 _LOG.warning(
                     "%d of %d completions have no reward %s (%s): they get %s",
                     *(reasons.total(), len(rewards), self.name),
-                    *("; ".join(f"{n} {reason}" for reason, n in reasons.most_common()), value),
+                    *(
+                        "; ".join(
+                            f"{n} {reason}" for reason, n in reasons.most_common()
+                        ),
+                        value,
+                    ),
                 )
             if log := columns.get("log_metric"):
-                log(f"rewards/{self.name}/unscored", reasons.total() / max(1, len(rewards)))
+                log(
+                    f"rewards/{self.name}/unscored",
+                    reasons.total() / max(1, len(rewards)),
+                )
             return [value if isinstance(reward, str) else reward for reward in rewards]
 
         function.__name__ = self.name  # the name in TRL's logs
@@ -144,7 +163,9 @@ class Reward(AbstractContextManager["Reward"]):
             if default is not None:
                 _LOG.warning("%s: it gets %g", lost, default)
                 return default
-            error = JudgeError(f"{lost}: set the value of these, as in .verl(unscored=0.0)")
+            error = JudgeError(
+                f"{lost}: set the value of these, as in .verl(unscored=0.0)"
+            )
             _LOG.error("%s", error)  # some managers of verl take an error as 0
             raise error
 
@@ -169,7 +190,9 @@ class Reward(AbstractContextManager["Reward"]):
         shown = {name: column for name, column in columns.items() if name in names}
         for name, column in {"reference": references, **shown}.items():
             if len(column) != n:
-                raise JudgeError(f"there are {n} completions and {len(column)} values of {name!r}")
+                raise JudgeError(
+                    f"there are {n} completions and {len(column)} values of {name!r}"
+                )
         texts = map(text_of, completions)
         reports = [None if text is None else self._report(text) for text in texts]
         rewards: list[float | str] = ["no report in the completion"] * n
@@ -180,7 +203,9 @@ class Reward(AbstractContextManager["Reward"]):
             elif reports[row] is not None:
                 rows.append(row)
         if rows:
-            fields = {name: [column[row] for row in rows] for name, column in shown.items()}
+            fields = {
+                name: [column[row] for row in rows] for name, column in shown.items()
+            }
             studies = from_python(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],
@@ -212,11 +237,19 @@ def text_of(completion: object) -> str | None:
     """Return a completion's text: the assistant's last message, None if that has no text."""
     if isinstance(completion, str):
         return completion
-    if isinstance(completion, list) and all(isinstance(turn, Mapping) for turn in completion):
-        texts = [turn.get("content") for turn in completion if turn.get("role") == "assistant"]
+    if isinstance(completion, list) and all(
+        isinstance(turn, Mapping) for turn in completion
+    ):
+        texts = [
+            turn.get("content")
+            for turn in completion
+            if turn.get("role") == "assistant"
+        ]
         if texts and isinstance(texts[-1], str | None):
             return texts[-1]
-    raise JudgeError(f"a completion is neither a text nor a list of messages: {completion!r:.80}")
+    raise JudgeError(
+        f"a completion is neither a text nor a list of messages: {completion!r:.80}"
+    )
 
 
 def _is_missing(reference: object) -> bool:

@@ -24,7 +24,9 @@ HEADINGS_READ = (
     "|findings/impression|wet read|opinion|summary|interpretation|result|results"
 )
 
-_HEADING = re.compile(rf"(?<![\w/])(?:{HEADINGS_SKIPPED}|{HEADINGS_READ})[ \t]{{0,3}}:", re.I)
+_HEADING = re.compile(
+    rf"(?<![\w/])(?:{HEADINGS_SKIPPED}|{HEADINGS_READ})[ \t]{{0,3}}:", re.I
+)
 _SKIPPED = re.compile(rf"\s*(?:{HEADINGS_SKIPPED})[ \t]{{0,3}}:", re.I)
 _READ = re.compile(rf"\s*(?:{HEADINGS_READ})[ \t]{{0,3}}:", re.I)
 _STOP = re.compile(r"[.!?]+(?=[\s\"')\]]|$|[A-Z][a-z])|\n")
@@ -32,10 +34,14 @@ ITEM = re.compile(r"[ \t]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\d{1,2}[.)])[ \t
 _NUMBER_ONLY = re.compile(r"\s*\d{1,2}\Z")
 _LAST_WORD = re.compile(r"[^\W_](?:[^\s,;:()]{0,11})\Z")
 
-_TITLES = frozenset({"dr", "drs", "mr", "mrs", "ms", "vs", "approx", "fig", "prof", "st"})
+_TITLES = frozenset(
+    {"dr", "drs", "mr", "mrs", "ms", "vs", "approx", "fig", "prof", "st"}
+)
 """Abbreviations that a sentence does not end with."""
 
-_UNITS = frozenset({"mm", "cm", "ml", "mg", "kg", "min", "max", "rt", "lt", "no", "nos"})
+_UNITS = frozenset(
+    {"mm", "cm", "ml", "mg", "kg", "min", "max", "rt", "lt", "no", "nos"}
+)
 """Abbreviations that a sentence may end with: not before a small letter, "no." before a digit."""
 
 _LATIN = frozenset({"a.m", "p.m", "e.g", "i.e", "etc", "cf", "ca", "q.d", "b.i.d"})
@@ -66,7 +72,9 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     width = max(map(len, text.split("\n")))
     cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
     has_heads = ":" in text
-    heads = [(m.start(), m.start()) for m in _HEADING.finditer(text)] if has_heads else []
+    heads = (
+        [(m.start(), m.start()) for m in _HEADING.finditer(text)] if has_heads else []
+    )
     spans: list[tuple[int, int]] = []
     start = 0
     for end, stop in (*sorted({*cuts, *heads}), (len(text), len(text))):
@@ -113,7 +121,11 @@ def _stop_ends(text: str, start: int, stop: int) -> bool:
         return True
     following = text[stop + 1 : stop + 4].lstrip()
     if last in _UNITS:
-        return not (following[:1].isdigit() if last in ("no", "nos") else following[:1].islower())
+        return not (
+            following[:1].isdigit()
+            if last in ("no", "nos")
+            else following[:1].islower()
+        )
     return following[:1].isupper() and not following[1:2].isupper()
 
 
@@ -121,7 +133,11 @@ def _line_ends(text: str, stop: int, width: int) -> bool:
     before = text.rfind("\n", 0, stop) + 1
     after = text.find("\n", stop + 1)
     upcoming = text[stop + 1 : min(len(text) if after < 0 else after, stop + 80)]
-    if not upcoming.strip() or ITEM.match(upcoming) or _HEADING.match(upcoming.lstrip()):
+    if (
+        not upcoming.strip()
+        or ITEM.match(upcoming)
+        or _HEADING.match(upcoming.lstrip())
+    ):
         return True
     tail = text[max(before, stop - 40) : stop].rstrip()
     words = tail.split()

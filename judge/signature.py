@@ -34,7 +34,9 @@ class Signature(dict[str, str]):
     def without(self, *names: str) -> Signature:
         """Return it without the parts of these names."""
         first, *others = self.parts
-        return Signature([first, *(part for part in others if part.partition(":")[0] not in names)])
+        return Signature(
+            [first, *(part for part in others if part.partition(":")[0] not in names)]
+        )
 
     def adding(self, part: str) -> Signature:
         """Return it with one more part, before the version of this program."""
@@ -78,7 +80,9 @@ def short_digest(lines: Iterable[str]) -> str:
     return hashlib.sha256(text).hexdigest()[:8]
 
 
-def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dict[str, Digests]:
+def digests(
+    records: Iterable[Mapping[str, Any]], wanted: Container[str]
+) -> dict[str, Digests]:
     """Return the digests of each wanted study's texts, of the records of a run."""
 
     def digest(text: str) -> bytes | None:
@@ -86,10 +90,15 @@ def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dic
         return hashlib.sha256(words).digest() if words else None
 
     known = (record for record in records if record["study_id"] in wanted)
-    return {one["study_id"]: (digest(one["reference"]), digest(one["candidate"])) for one in known}
+    return {
+        one["study_id"]: (digest(one["reference"]), digest(one["candidate"]))
+        for one in known
+    }
 
 
-def safe_name(text: str, longest: int = 40, *, keeps: str = ".", default: str = "") -> str:
+def safe_name(
+    text: str, longest: int = 40, *, keeps: str = ".", default: str = ""
+) -> str:
     """Return `text` as a name of a file on any system, other characters as hyphens."""
     name = re.sub(rf"[^A-Za-z0-9{re.escape(keeps)}]+", "-", text).strip("-.")[:longest]
     return name or default

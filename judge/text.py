@@ -88,7 +88,9 @@ def group_value(value: object) -> str:
 
 def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
     """Return the positions of groups, ordered by their values: 2 before 10, missing last."""
-    return sorted(range(len(keys)), key=lambda index: [*map(_natural, keys[index].values())])
+    return sorted(
+        range(len(keys)), key=lambda index: [*map(_natural, keys[index].values())]
+    )
 
 
 def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
@@ -103,7 +105,9 @@ def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
 def harmless(text: str) -> str:
     """Return `text` with control characters, which could steer a terminal, made visible."""
     return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        char
+        if char.isprintable() or char in "\n\t"
+        else char.encode("unicode_escape").decode()
         for char in text.replace("\r\n", "\n")
     )
 

@@ -102,11 +102,19 @@ class Completion:
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON's types, a good deal faster than `asdict`."""
-        usage = self.usage and {name: getattr(self.usage, name) for name in Usage.__slots__}
-        if usage and not usage["written_tokens"]:  # as caches and run folders have it from before
+        usage = self.usage and {
+            name: getattr(self.usage, name) for name in Usage.__slots__
+        }
+        if (
+            usage and not usage["written_tokens"]
+        ):  # as caches and run folders have it from before
             del usage["written_tokens"]
-        plain = {name: getattr(self, name) for name in self.__slots__} | {"usage": usage}
-        if self.elsewhere is None:  # caches and run folders that have no such field stay the same
+        plain = {name: getattr(self, name) for name in self.__slots__} | {
+            "usage": usage
+        }
+        if (
+            self.elsewhere is None
+        ):  # caches and run folders that have no such field stay the same
             del plain["elsewhere"]
         return plain
 
@@ -164,7 +172,9 @@ class Annotation:
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """The warnings about the answer and about its items, once for each text of an item."""
-        warned = {(text, item.text): text for item in self.items for text in item.warnings}
+        warned = {
+            (text, item.text): text for item in self.items for text in item.warnings
+        }
         return (*self.warnings, *warned.values())
 
     def of_kind(self, kind: str) -> tuple[Item, ...]:

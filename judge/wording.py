@@ -49,14 +49,20 @@ _OPTIONS = {
     "temperature": "sampling={'temperature': ...}",
     "timeout": "timeout=",
 }
-_COLUMN = re.compile(r"--column (?P<role>id|candidate|reference|class|patient|prior|context)\b")
+_COLUMN = re.compile(
+    r"--column (?P<role>id|candidate|reference|class|patient|prior|context)\b"
+)
 _COLUMN_OF = re.compile(_COLUMN.pattern + r"=(?P<field>[^\s,;:.)]+)")
-_OPTION = re.compile(rf"--(?P<name>{'|'.join(sorted(_OPTIONS, key=len, reverse=True))})(?![\w-])")
+_OPTION = re.compile(
+    rf"--(?P<name>{'|'.join(sorted(_OPTIONS, key=len, reverse=True))})(?![\w-])"
+)
 
 
 def for_python(text: str) -> str:
     """Return a message with keywords of `annotate` and `run` in place of options."""
-    text = _COLUMN_OF.sub(lambda match: f"columns={{'{match['role']}': '{match['field']}'}}", text)
+    text = _COLUMN_OF.sub(
+        lambda match: f"columns={{'{match['role']}': '{match['field']}'}}", text
+    )
     text = _COLUMN.sub(lambda match: f"columns={{'{match['role']}': ...}}", text)
     return _OPTION.sub(lambda match: _OPTIONS[match["name"]], text)
 

@@ -21,7 +21,14 @@ from string import Template
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AliasChoices,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 
 from judge.jsonio import UnreadableYamlError, read_yaml
@@ -87,7 +94,9 @@ _STRICT = ConfigDict(extra="forbid")
 class Shot:
     """A worked example; `reference` may be called `report`, `candidate` may be called `phrases`."""
 
-    reference: Annotated[str, Field(validation_alias=AliasChoices("reference", "report"))]
+    reference: Annotated[
+        str, Field(validation_alias=AliasChoices("reference", "report"))
+    ]
     reply: str
     candidate: Annotated[
         str | None, Field(validation_alias=AliasChoices("candidate", "phrases"))
@@ -131,27 +140,38 @@ class Prompt:
             raise ValueError(f"in the layout {GREEN} the reply is {TEXT}")
         if self.json_instruction is not None:
             if self.reply == TEXT:
-                raise ValueError(f"json_instruction goes with a reply that is JSON, not {TEXT}")
+                raise ValueError(
+                    f"json_instruction goes with a reply that is JSON, not {TEXT}"
+                )
             if self.json_instruction.count(SCHEMA_PLACE) != 1:
                 raise ValueError(f"json_instruction holds {SCHEMA_PLACE} once")
         if unknown := set(self.modalities or ()) - MODALITIES.keys():
             raise ValueError(f"unknown modalities {', '.join(sorted(unknown))}")
         if self.scale is not None:
             _check_scale(self.scale, f"{self.system} {self.user}")
-        if any((shot.candidate is None) != (self.asks == REPORT) for shot in self.shots):
+        if any(
+            (shot.candidate is None) != (self.asks == REPORT) for shot in self.shots
+        ):
             raise ValueError("shots hold the same texts as the question, and a reply")
         known, required = _VARIABLES[self.asks], _REQUIRED[self.asks]
         _check_template("user", self.user, known, required)
         if self.user_in_context is not None:
             required = (*required, {"context"})
-            _check_template("user_in_context", self.user_in_context, {*known, "context"}, required)
+            _check_template(
+                "user_in_context", self.user_in_context, {*known, "context"}, required
+            )
         return self
 
     @property
     def is_exact(self) -> bool:
         """Whether models were made for these very words, so that nothing may stand beside them."""
         has_place = self.user_in_context is not None
-        return self.layout == GREEN or self.words is not None or bool(self.turns) or has_place
+        return (
+            self.layout == GREEN
+            or self.words is not None
+            or bool(self.turns)
+            or has_place
+        )
 
     @property
     def sha256(self) -> str:
@@ -164,7 +184,9 @@ class Prompt:
         parts += [f"layout={self.layout}"] if self.layout != CHAT else []
         parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
         parts += [f"scale={self.scale}"] if self.scale is not None else []
-        parts += [f"{name}={text}" for name, text in sorted((self.modalities or {}).items())]
+        parts += [
+            f"{name}={text}" for name, text in sorted((self.modalities or {}).items())
+        ]
         parts += [f"in_context={self.user_in_context}"] if self.user_in_context else []
         if self.json_instruction is not None:
             parts.append(f"json_instruction={self.json_instruction}")
@@ -197,10 +219,14 @@ class Prompt:
         """Return the turns to send for a pair of reports; the fixed part comes first."""
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
-            turns.append(Message("user", self._question(shot.reference, shot.candidate or "")))
+            turns.append(
+                Message("user", self._question(shot.reference, shot.candidate or ""))
+            )
             turns.append(Message("assistant", shot.reply))
         turns += self.turns
-        inside, before = (context, _NO_CONTEXT) if self.user_in_context else (_NO_CONTEXT, context)
+        inside, before = (
+            (context, _NO_CONTEXT) if self.user_in_context else (_NO_CONTEXT, context)
+        )
         if self.is_exact and modality == "xr":
             modality = None  # what all of these wordings are about
         if self.is_exact and (before or prior or modality):
@@ -228,7 +254,8 @@ class Prompt:
     ) -> str:
         if self.words is not None:
             reference, candidate = (
-                " ".join(report.split()[: self.words]) for report in (reference, candidate)
+                " ".join(report.split()[: self.words])
+                for report in (reference, candidate)
             )
         user = (self.user_in_context if context else None) or self.user
         known = "\n".join(f"    {name}: {value}" for name, value in context.items())
@@ -240,7 +267,8 @@ class Prompt:
             report=reference,
             candidate=candidate,
             phrases="\n".join(f"{number}. {phrase}" for number, phrase in phrases),
-            lines="\n".join(f"{number}: {line}" for number, line in numbered) or _NO_LINES,
+            lines="\n".join(f"{number}: {line}" for number, line in numbered)
+            or _NO_LINES,
             row=" ".join(f"[{number}] {line}" for number, line in numbered),
             mark=_mark(reference, candidate, known),
         )
@@ -273,8 +301,12 @@ def check(data: object, where: str) -> Prompt:
         return _FORM.validate_python(data)
     except ValidationError as error:
         faults = [
-            ": ".join([".".join(map(str, fault["loc"])), fault["msg"]]).removeprefix(": ")
-            for fault in error.errors(include_url=False, include_context=False, include_input=False)
+            ": ".join([".".join(map(str, fault["loc"])), fault["msg"]]).removeprefix(
+                ": "
+            )
+            for fault in error.errors(
+                include_url=False, include_context=False, include_input=False
+            )
         ]
         raise JudgeError(f"{where}: {'; '.join(faults)}") from error
 
@@ -284,7 +316,9 @@ def _check_scale(scale: tuple[float, float], wording: str) -> None:
         raise ValueError("scale is its lowest and its highest number, such as [0, 100]")
     for end in scale:
         if not re.search(rf"(?<![\d.-]){re.escape(f'{end:.15g}')}(?!\.?\d)", wording):
-            raise ValueError(f"scale ends at {end:.15g}, which the wording does not name")
+            raise ValueError(
+                f"scale ends at {end:.15g}, which the wording does not name"
+            )
 
 
 def _check_template(
@@ -296,7 +330,9 @@ def _check_template(
         raise ValueError(f"a lone $ in {key}; write $$ for a dollar sign")
     if unknown := used.difference(known):
         there = ", $".join(sorted(known))
-        raise ValueError(f"unknown variable ${min(unknown)} in {key}; there are: ${there}")
+        raise ValueError(
+            f"unknown variable ${min(unknown)} in {key}; there are: ${there}"
+        )
     for one_of in required:
         if used.isdisjoint(one_of):
             raise ValueError(f"{key} lacks ${' or $'.join(sorted(one_of))}")
@@ -304,7 +340,9 @@ def _check_template(
 
 def _mark(reference: str, candidate: str, *beside: str) -> str:
     """Return a word that none of the texts holds."""
-    digest = hashlib.sha256(f"{reference}\0{candidate}".encode(errors="surrogatepass")).hexdigest()
+    digest = hashlib.sha256(
+        f"{reference}\0{candidate}".encode(errors="surrogatepass")
+    ).hexdigest()
     marks = (digest[start : start + 8] for start in range(len(digest) - 8))
     texts = "\0".join((reference, candidate, *beside)).lower()
     return next(mark for mark in marks if mark not in texts)

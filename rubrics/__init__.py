@@ -66,10 +66,16 @@ def load(name: str) -> Rubric:
     if not isinstance(added, Rubric):
         raise plugins.RUBRICS.error(name, f"is no Rubric but {added!r:.80}")
     if added.name != name:
-        raise plugins.RUBRICS.error(name, f"calls itself {added.name!r}: it needs that name")
-    structured = added.structured and _guarded(name, added.structured, ("parse", "render"))
+        raise plugins.RUBRICS.error(
+            name, f"calls itself {added.name!r}: it needs that name"
+        )
+    structured = added.structured and _guarded(
+        name, added.structured, ("parse", "render")
+    )
     steps = added.steps and _guarded_steps(name, added.steps)
-    return replace(_guarded(name, added, _FUNCTIONS), structured=structured, steps=steps)
+    return replace(
+        _guarded(name, added, _FUNCTIONS), structured=structured, steps=steps
+    )
 
 
 def summary(name: str) -> str:
@@ -80,7 +86,9 @@ def summary(name: str) -> str:
 
 
 def _guarded(name: str, owner: T, functions: Iterable[str]) -> T:
-    works: dict[str, Any] = {function: getattr(owner, function) for function in functions}
+    works: dict[str, Any] = {
+        function: getattr(owner, function) for function in functions
+    }
     for key, work in works.items():
         works[key] = work and plugins.RUBRICS.guarded(name, work)
     return replace(owner, **works)
@@ -91,9 +99,13 @@ def _guarded_steps(name: str, steps: Steps) -> Steps:
 
     def checked(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
         found = coming(study, answers)
-        is_right = isinstance(found, Sequence) and all(isinstance(each, Step) for each in found)
+        is_right = isinstance(found, Sequence) and all(
+            isinstance(each, Step) for each in found
+        )
         if not is_right:
-            raise plugins.RUBRICS.error(name, f"gives no list of steps but {found!r:.80}")
+            raise plugins.RUBRICS.error(
+                name, f"gives no list of steps but {found!r:.80}"
+            )
         return found
 
     questions = {
@@ -110,7 +122,9 @@ def _guarded_steps(name: str, steps: Steps) -> Steps:
 
 def prompt_files(name: str) -> dict[str, Path]:
     """Return the prompt files of a package's rubric by their stems."""
-    return {path.stem: path for path in sorted((_folder(name) / "prompts").glob("*.yaml"))}
+    return {
+        path.stem: path for path in sorted((_folder(name) / "prompts").glob("*.yaml"))
+    }
 
 
 def cases(name: str) -> Path:

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterable
 from functools import partial
 
-from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic, Where
+from judge.rubrics.contract import (
+    Counted,
+    Facet,
+    Kind,
+    Label,
+    Measure,
+    Statistic,
+    Where,
+)
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 CATEGORIES = tuple(Category)
@@ -28,7 +36,9 @@ ERRORS = Statistic(
 )
 
 
-def none_of(name: str, label: str, measure: str, words: str, *shown: Where) -> Statistic:
+def none_of(
+    name: str, label: str, measure: str, words: str, *shown: Where
+) -> Statistic:
     """Return the share of the scored studies of which `measure` is 0, studies without `words`.
 
     The denominator is all scored studies: without an urgent finding none of a study is missed.
@@ -49,7 +59,11 @@ def no_error(grade: str, named: str) -> Statistic:
 
 
 def error_item(
-    categories: Iterable[str], graded_by: str, grade: str, text: str, edit: Edit | None = None
+    categories: Iterable[str],
+    graded_by: str,
+    grade: str,
+    text: str,
+    edit: Edit | None = None,
 ) -> Item:
     """Return an error of these categories, whose facet `graded_by` has the value `grade`."""
     labels = {CATEGORY.name: tuple(map(str, categories)), graded_by: (grade,)}
@@ -71,14 +85,22 @@ _CATEGORIES = {
         *("false prediction", "false report of finding in candidate"),
     ),
     Category.MISSING_FINDING: (
-        *("missing finding", "omitted finding", "omission of finding", "missed finding"),
+        *(
+            "missing finding",
+            "omitted finding",
+            "omission of finding",
+            "missed finding",
+        ),
         "missing finding present in reference",
     ),
     Category.WRONG_LOCATION: (
         *("wrong location", "incorrect location", "incorrect location of finding"),
         *("wrong position", "incorrect position", "incorrect position of finding"),
         *("wrong location position", "incorrect location position"),
-        *("incorrect location position of finding", "misidentification of finding location"),
+        *(
+            "incorrect location position of finding",
+            "misidentification of finding location",
+        ),
         "misidentification of finding s anatomic location position",
     ),
     Category.WRONG_SEVERITY: (
@@ -102,8 +124,14 @@ _CATEGORIES = {
 
 _NAMED = {name: category for category, names in _CATEGORIES.items() for name in names}
 _ARTICLES = frozenset(("a", "an", "the"))
-_SINGULAR = {"findings": "finding", "comparisons": "comparison", "locations": "location"}
-_MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S)
+_SINGULAR = {
+    "findings": "finding",
+    "comparisons": "comparison",
+    "locations": "location",
+}
+_MARKED = re.compile(
+    r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S
+)
 
 
 def category_of(value: object) -> Category | None:
@@ -124,7 +152,9 @@ def category_of(value: object) -> Category | None:
 def _named(text: str) -> Category | None:
     if re.search(r"[0-9?]", text):
         return None
-    nouns = [_SINGULAR.get(word, word) for word in name_words(text) if word not in _ARTICLES]
+    nouns = [
+        _SINGULAR.get(word, word) for word in name_words(text) if word not in _ARTICLES
+    ]
     while nouns and nouns[-1] in ("error", "errors"):
         nouns.pop()
     return _NAMED.get(" ".join(nouns))
@@ -136,10 +166,14 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
     by_grade, by_both = [], []
     for grade in grades.labels:
         counted = Counted(kind.name, {grades.name: grade.name})
-        by_grade.append(count(f"n_{grade.name}", grade.label, role="count", counts=counted))
+        by_grade.append(
+            count(f"n_{grade.name}", grade.label, role="count", counts=counted)
+        )
         for code in codes.labels:
             name, label = f"{grade.name}_{code.name}", f"{grade.label}: {code.label}"
-            counted = Counted(kind.name, {grades.name: grade.name, codes.name: code.name})
+            counted = Counted(
+                kind.name, {grades.name: grade.name, codes.name: code.name}
+            )
             by_both.append(count(name, label, counts=counted))
     return (*by_grade, *by_both)
 
@@ -149,7 +183,10 @@ def count_items(measures: Iterable[Measure], annotation: Annotation) -> dict[str
     return {
         measure.name: sum(
             item.kind == counts.kind
-            and all(value in item.labels.get(facet, ()) for facet, value in counts.labels.items())
+            and all(
+                value in item.labels.get(facet, ())
+                for facet, value in counts.labels.items()
+            )
             for item in annotation.items
         )
         for measure in measures
@@ -162,7 +199,9 @@ SIGNIFICANT = "significant"
 INSIGNIFICANT = "insignificant"
 LEVELS = (SIGNIFICANT, INSIGNIFICANT)
 KEY = {
-    (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
+    (level, category): f"{level}_{category.value}"
+    for level in LEVELS
+    for category in CATEGORIES
 }
 """The name of each error count in `Annotation.stated_counts`, such as `significant_a`."""
 KEYS = tuple(KEY.values())
@@ -177,7 +216,9 @@ GRADES = Facet(
         Label(INSIGNIFICANT, "clinically insignificant", "mild", means="insignificant"),
     ),
 )
-GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
+GRADED_ERROR = Kind(
+    ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE
+)
 COUNTS = count_measures(GRADED_ERROR, GRADES, CATEGORY)
 """The errors of each level, `n_significant` and `n_insignificant`, and then the twelve counts."""
 
@@ -191,7 +232,11 @@ def error_counts(annotation: Annotation) -> dict[str, int]:
         return count_items(COUNTS, annotation)
     twelve = {name: annotation.stated_counts[name] for name in KEYS}
     significant, insignificant = [*twelve.values()][:6], [*twelve.values()][6:]
-    return {"n_significant": sum(significant), "n_insignificant": sum(insignificant), **twelve}
+    return {
+        "n_significant": sum(significant),
+        "n_insignificant": sum(insignificant),
+        **twelve,
+    }
 
 
 def significance_of(discrepancy: Discrepancy) -> str:

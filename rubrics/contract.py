@@ -53,11 +53,18 @@ class Source:
     def bibtex(self) -> str:
         """The entry for BibTeX; its title keeps its capitals in every style."""
         authors = " and ".join([*self.authors, *(["others"] if self.is_longer else [])])
-        fields = {"title": f"{{{self.title}}}", "author": authors, "year": str(self.year)}
+        fields = {
+            "title": f"{{{self.title}}}",
+            "author": authors,
+            "year": str(self.year),
+        }
         fields |= self.fields
         if "eprint" in fields:
             fields["archiveprefix"] = "arXiv"
-        lines = [f"  {name} = {{{value}}},".replace("&", r"\&") for name, value in fields.items()]
+        lines = [
+            f"  {name} = {{{value}}},".replace("&", r"\&")
+            for name, value in fields.items()
+        ]
         return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
 
 
@@ -114,7 +121,11 @@ class Measure:
         """Whether a study can have this value."""
         low, high = self.scale
         is_number = isinstance(value, (float, int, Real)) and math.isfinite(value)
-        is_in = is_number and (low is None or value >= low) and (high is None or value <= high)
+        is_in = (
+            is_number
+            and (low is None or value >= low)
+            and (high is None or value <= high)
+        )
         return is_in and not (self.is_whole and value % 1)
 
 
@@ -182,7 +193,9 @@ class Order:
 
 def sorted_by(*measures: str) -> tuple[Order, ...]:
     """Return the orders by these measures: smallest first, largest first with "-" before it."""
-    return tuple(Order(name.lstrip("-"), largest_first=name[0] == "-") for name in measures)
+    return tuple(
+        Order(name.lstrip("-"), largest_first=name[0] == "-") for name in measures
+    )
 
 
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
@@ -334,7 +347,8 @@ class Rubric:
     structured: StructuredReply | None = None
     steps: Steps | None = None
     on_scale: (
-        Callable[[tuple[float, float]], tuple[Parse, Callable[[], type[BaseModel]]]] | None
+        Callable[[tuple[float, float]], tuple[Parse, Callable[[], type[BaseModel]]]]
+        | None
     ) = None
     parse_for: Callable[[str, str], Parse | None] | None = None
     sources: tuple[Source, ...] = ()
@@ -343,15 +357,21 @@ class Rubric:
         for declared in (self.measures, self.statistics, self.kinds, self.facets):
             names = [declaration.name for declaration in declared]
             if len({*names}) < len(names):
-                raise ValueError(f"{self.name} declares a name twice: {', '.join(names)}")
+                raise ValueError(
+                    f"{self.name} declares a name twice: {', '.join(names)}"
+                )
         for counts in (measure.counts for measure in self.measures if measure.counts):
             named = {facet: (label,) for facet, label in counts.labels.items()}
             if wrong := self._undeclared(counts.kind, named):  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
-        scales: dict[tuple[str, ...], Scale] = {(one.name,): one.scale for one in self.measures}
+        scales: dict[tuple[str, ...], Scale] = {
+            (one.name,): one.scale for one in self.measures
+        }
         for one in self.statistics:
             if one.kind == "mean" and one.scale != scales.get(one.measures, one.scale):
-                raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")
+                raise ValueError(
+                    f"{self.name} declares {one.name!r} on another scale than it has"
+                )
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study; raises `JudgeError` for undeclared ones."""
@@ -407,7 +427,9 @@ class Rubric:
     @property
     def graded(self) -> tuple[Kind, ...]:
         """The kinds whose items are listed and graded: numbered, marked and reviewed."""
-        return tuple(kind for kind in self.kinds if kind.graded_by is not None and kind.is_listed)
+        return tuple(
+            kind for kind in self.kinds if kind.graded_by is not None and kind.is_listed
+        )
 
     def grade(self, item: Item) -> Label:
         """Return how grave an item is; raises KeyError for one that is not graded."""
@@ -417,7 +439,9 @@ class Rubric:
     @property
     def grades(self) -> Facet | None:
         """The facet that grades items, of the first kind that is graded, listed or not."""
-        return next((self.facet(kind.graded_by) for kind in self.kinds if kind.graded_by), None)
+        return next(
+            (self.facet(kind.graded_by) for kind in self.kinds if kind.graded_by), None
+        )
 
     @property
     def codes(self) -> Facet | None:
@@ -430,7 +454,9 @@ class Rubric:
 
     def shown(self, where: Where) -> tuple[Statistic, ...]:
         """Return the statistics that are printed there, in their order."""
-        return tuple(statistic for statistic in self.statistics if where in statistic.shown)
+        return tuple(
+            statistic for statistic in self.statistics if where in statistic.shown
+        )
 
     def counting(self, kind: str, labels: Mapping[str, str]) -> tuple[Measure, ...]:
         """Return the measures whose sum counts the items of a kind with all of the labels.

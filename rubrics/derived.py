@@ -35,29 +35,47 @@ def restrict(
     or `REFERENCE`; measures that count or need one of them are undefined. `extra_categories` are
     the reader's own. Raises ValueError for what the rubric does not have.
     """
-    known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
+    known = {
+        *(kind.name for kind in rubric.kinds),
+        *(facet.name for facet in rubric.facets),
+    }
     known |= {label.name for facet in rubric.facets for label in facet.labels}
     if unknown := missing.keys() - known - {EDIT, REFERENCE}:
         raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
     tally = rubric.tally
     facets, added = rubric.facets, tuple[Measure, ...]()
     if extra_categories:
-        if tally is None or any(_NAME.fullmatch(name) is None for name in extra_categories):
-            raise ValueError(f"{rubric.name} takes no categories such as {extra_categories[0]!r}")
+        if tally is None or any(
+            _NAME.fullmatch(name) is None for name in extra_categories
+        ):
+            raise ValueError(
+                f"{rubric.name} takes no categories such as {extra_categories[0]!r}"
+            )
         labels = tuple(Label(name, name.replace("_", " ")) for name in extra_categories)
         facets = tuple(
-            replace(facet, labels=(*facet.labels, *labels)) if facet.name == tally.rows else facet
+            replace(facet, labels=(*facet.labels, *labels))
+            if facet.name == tally.rows
+            else facet
             for facet in facets
         )
         grades, codes = rubric.facet(tally.columns), rubric.facet(tally.rows)
-        counts = count_measures(rubric.kind(tally.kind), grades, replace(codes, labels=labels))
+        counts = count_measures(
+            rubric.kind(tally.kind), grades, replace(codes, labels=labels)
+        )
         added = counts[len(grades.labels) :]
     declared = (*rubric.measures, *added)
-    why = {one.name: reason for one in declared if (reason := _why_undefined(one, missing))}
-    measures = tuple(replace(one, undefined=why.get(one.name, one.undefined)) for one in declared)
+    why = {
+        one.name: reason for one in declared if (reason := _why_undefined(one, missing))
+    }
+    measures = tuple(
+        replace(one, undefined=why.get(one.name, one.undefined)) for one in declared
+    )
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        measures = {**rubric.measure(annotation, study), **count_items(added, annotation)}
+        measures = {
+            **rubric.measure(annotation, study),
+            **count_items(added, annotation),
+        }
         return measures | dict.fromkeys(why)
 
     return replace(
@@ -66,7 +84,9 @@ def restrict(
         kinds=tuple(replace(kind, is_listed=True) for kind in rubric.kinds),
         measures=measures,
         measure=measure,
-        tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*missing} else None,
+        tally=tally
+        if tally and not {tally.rows, tally.columns, tally.kind} & {*missing}
+        else None,
         editor=None if EDIT in missing else rubric.editor,
     )
 
@@ -74,7 +94,12 @@ def restrict(
 def _why_undefined(measure: Measure, missing: Mapping[str, str]) -> str | None:
     counts = measure.counts
     labels = counts.labels if counts else {}
-    made_of = (*measure.needs, *([counts.kind] if counts else []), *labels, *labels.values())
+    made_of = (
+        *measure.needs,
+        *([counts.kind] if counts else []),
+        *labels,
+        *labels.values(),
+    )
     return next((missing[part] for part in made_of if part in missing), None)
 
 
@@ -83,7 +108,9 @@ def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
     if scale is None:
         return rubric
     if rubric.on_scale is None:
-        raise JudgeError(f"a prompt of the rubric {rubric.name} declares no scale: it has none")
+        raise JudgeError(
+            f"a prompt of the rubric {rubric.name} declares no scale: it has none"
+        )
     parse, form = rubric.on_scale(scale)
     return replace(rubric, parse=parse, reply_model=form)
 

@@ -20,7 +20,9 @@ _POSITIVE = re.compile(
     r"|healed|chronic|stable|unchanged|persistent|residual|increas\w+|decreas\w+|worse\w*|improv\w+"
     r"|resol\w+|there|is|are|was|were|has|have|seen|present|status post|[0-9]+ ?[cm]m)\b"
 )
-_DENIES = re.compile(r"(?:there (?:is|are|was|were) )?(?:no|without|negative for|free of)\b(.*)")
+_DENIES = re.compile(
+    r"(?:there (?:is|are|was|were) )?(?:no|without|negative for|free of)\b(.*)"
+)
 _ABOUT_CHANGE = re.compile(
     r"\b(?:change[sd]?|improvement|worsening|progression|increase|decrease|resolution|longer"
     r"|difference|more than|less than)\b"
@@ -38,7 +40,9 @@ _BODY = (
     r"|sulci|left|right|both|bilateral|upper|lower|the|and|or|of|for|age|in|all|visuali[sz]ed)"
 )
 _NORMAL = r"(?:normal|unremarkable|clear|within normal limits)"
-_LEADS = re.compile(rf"(?:the )?(?:entirely |grossly |otherwise )?{_NORMAL}(?: {_BODY})+")
+_LEADS = re.compile(
+    rf"(?:the )?(?:entirely |grossly |otherwise )?{_NORMAL}(?: {_BODY})+"
+)
 _FOLLOWS = re.compile(
     rf"{_BODY}(?: {_BODY})*(?: (?:is|are|was|were|appears?|remains?|looks?))?"
     rf"(?: (?:entirely|grossly|otherwise|also|both|again))?"

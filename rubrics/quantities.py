@@ -35,12 +35,16 @@ class Quantity:
     category: str | None = None
 
 
-def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+def levels_of(
+    rubric: Rubric, lacks: Collection[str] = ()
+) -> dict[str, tuple[str, ...]]:
     """Return the measures that together count the errors of a level or worse, for each level."""
     tally = rubric.tally
     if tally is None:
         return {}
-    labels = [label for label in rubric.facet(tally.columns).labels if label.name not in lacks]
+    labels = [
+        label for label in rubric.facet(tally.columns).labels if label.name not in lacks
+    ]
     meanings = {label.means for label in labels}
     scale = (SIGNIFICANT,) if SIGNIFICANT in meanings else _SCALE
     return {
@@ -55,15 +59,21 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
     }
 
 
-def measures_at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
+def measures_at_level(
+    rubric: Rubric, level: str, lacks: Collection[str] = ()
+) -> tuple[str, ...]:
     """Return the measures of a level or worse; `significant` of two stands for `actionable`."""
     levels = levels_of(rubric, lacks)
-    return levels.get(level) or (levels.get(SIGNIFICANT, ()) if level == ACTIONABLE else ())
+    return levels.get(level) or (
+        levels.get(SIGNIFICANT, ()) if level == ACTIONABLE else ()
+    )
 
 
 def common_level(rubrics: Iterable[Rubric]) -> str | None:
     """Return the level that makes scales of two and of four alike, None where all have one kind."""
-    scales = {SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))}
+    scales = {
+        SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))
+    }
     return ACTIONABLE if len(scales) > 1 else None
 
 
@@ -84,7 +94,11 @@ def quantities_of(
     levels: dict[str, tuple[str, ...]] = {name: (f"n_{name}",) for name in names}
     if level is not None:
         levels = {SIGNIFICANT: measures_at_level(rubric, level, lacks)}
-    named = {name: (f"{name} errors", measures) for name, measures in levels.items() if measures}
+    named = {
+        name: (f"{name} errors", measures)
+        for name, measures in levels.items()
+        if measures
+    }
     for rate in rubric.statistics:
         if rate.name == f"no_{MISSED_URGENT}":
             named[MISSED_URGENT] = ("missed urgent findings", rate.measures)
@@ -97,13 +111,25 @@ def quantities_of(
         quantities.append(Quantity(SCORE, score.label, "score", (score.name,), better))
     if tally := rubric.tally:
         rows = rubric.facet(tally.rows)
-        grades = [grade for grade in rubric.facet(tally.columns).labels if grade.name not in lacks]
+        grades = [
+            grade
+            for grade in rubric.facet(tally.columns).labels
+            if grade.name not in lacks
+        ]
         for row in rows.labels:
-            labels = [{tally.columns: grade.name, tally.rows: row.name} for grade in grades]
-            counts = [measure for both in labels for measure in rubric.counting(tally.kind, both)]
+            labels = [
+                {tally.columns: grade.name, tally.rows: row.name} for grade in grades
+            ]
+            counts = [
+                measure
+                for both in labels
+                for measure in rubric.counting(tally.kind, both)
+            ]
             made_of = tuple(measure.name for measure in counts)
             name, label = f"errors_{row.name}", rows.text(row.name)
-            quantities.append(Quantity(name, label, "count", made_of, category=row.name))
+            quantities.append(
+                Quantity(name, label, "count", made_of, category=row.name)
+            )
     return {quantity.name: quantity for quantity in quantities}
 
 
@@ -113,8 +139,12 @@ def reward_of(rubric: Rubric, name: str | None) -> Measure:
     Raises `JudgeError` as `measure_of`, and for any other: more findings make no better report.
     """
     measure = measure_of(rubric, name)
-    printed = {measure for statistic in rubric.statistics for measure in statistic.measures}
-    is_counted = measure.counts is not None and rubric.kind(measure.counts.kind).graded_by
+    printed = {
+        measure for statistic in rubric.statistics for measure in statistic.measures
+    }
+    is_counted = (
+        measure.counts is not None and rubric.kind(measure.counts.kind).graded_by
+    )
     is_printed = measure.name in printed and measure.role != "check"
     if measure.role in ("score", "count") or is_printed or is_counted:
         return measure

@@ -13,7 +13,15 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from judge import jsonio
-from judge.endings import FILTERED, LENGTH, NO_ANSWER, REFUSAL, STOP, TOOL_CALLS, kind_of
+from judge.endings import (
+    FILTERED,
+    LENGTH,
+    NO_ANSWER,
+    REFUSAL,
+    STOP,
+    TOOL_CALLS,
+    kind_of,
+)
 from judge.types import Completion, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
@@ -90,7 +98,9 @@ def check_end(completion: Completion) -> None:
     if ending in (STOP, "") or is_complete(completion):
         return
     if not _is_json(completion.text):
-        raise UnparsedError(f"ended with {ending}", "an ending that is not known, of a text")
+        raise UnparsedError(
+            f"ended with {ending}", "an ending that is not known, of a text"
+        )
 
 
 def is_complete(completion: Completion) -> bool:
@@ -99,7 +109,9 @@ def is_complete(completion: Completion) -> bool:
 
 
 def _is_closed(text: str) -> bool:
-    from judge.rubrics import replies  # loads pydantic, which the built-in judge does without
+    from judge.rubrics import (
+        replies,  # loads pydantic, which the built-in judge does without
+    )
 
     return replies.is_closed(text)
 

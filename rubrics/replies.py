@@ -78,7 +78,16 @@ _COUNT_ALONE = re.compile(
 )
 # What an entry that is none may begin with, before a stop, colon, comma or dash.
 _OPENS = frozenset(
-    ("none", "nil", "n a", "not applicable", "no error", "no errors", "nothing", "not an error")
+    (
+        "none",
+        "nil",
+        "n a",
+        "not applicable",
+        "no error",
+        "no errors",
+        "nothing",
+        "not an error",
+    )
 )
 _FIRST = re.compile(r"[.:;,]|\s[-\u2013\u2014]\s")
 # A remark instead of an entry, one side of an error, or a category with its count.
@@ -175,11 +184,17 @@ def unfence(text: str) -> tuple[str, bool]:
     text = text.strip()
     if text.endswith(">") and (end := _END.search(text, max(0, len(text) - 40))):
         text, is_whole = text[: end.start()].strip(), True
-    if text.endswith("```") and (fence := _FENCE.fullmatch(text)) and "```" not in fence[1]:
+    if (
+        text.endswith("```")
+        and (fence := _FENCE.fullmatch(text))
+        and "```" not in fence[1]
+    ):
         text, is_whole = fence[1].strip(), True
     elif text.startswith("```"):
         is_open = text.count("```") == 1
-        raise UnparsedError("cut short" if is_open else "several answers", "one fence around all")
+        raise UnparsedError(
+            "cut short" if is_open else "several answers", "one fence around all"
+        )
     if not text:
         raise UnparsedError("empty", "nothing was answered")
     return text, is_whole
@@ -199,7 +214,9 @@ def _behind_words(answer: str) -> str:
         found = found.removesuffix("```").rstrip()
     is_empty = rest.strip("} \t\r\n") == ""
     if not brace or is_empty or _NO_WORDS.search(words):
-        raise UnparsedError("no JSON", "the answer is not one JSON value and nothing else")
+        raise UnparsedError(
+            "no JSON", "the answer is not one JSON value and nothing else"
+        )
     return found
 
 
@@ -244,7 +261,9 @@ def read_reply(model: type[_Model], text: str) -> _Model:
     return validate_reply(model, read_json(text))
 
 
-def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
+def check_round_trip(
+    text: str, annotation: Annotation, read: Callable[[str], Annotation]
+) -> str:
     """Return an answer that reads as `annotation`; raises ValueError for one that does not.
 
     Warnings about its items make no difference: they come from the reports, and not from an answer.
@@ -268,7 +287,9 @@ _DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
 
 Verbatim = Annotated[
     StrictStr,
-    BeforeValidator(lambda text: replace_surrogates(text) if isinstance(text, str) else text),
+    BeforeValidator(
+        lambda text: replace_surrogates(text) if isinstance(text, str) else text
+    ),
 ]
 """A text as it is, with half characters made visible."""
 Text = Annotated[Verbatim, AfterValidator(str.strip)]

@@ -62,7 +62,9 @@ def green(
     """A GREEN answer: by category what stands behind it, `1. Nodule`; 0 for the others."""
 
     def listed(errors: Mapping[str, str]) -> str:
-        lines = (f"({c}) {title}: {errors.get(c, '0.')}" for c, title in _TITLES.items())
+        lines = (
+            f"({c}) {title}: {errors.get(c, '0.')}" for c, title in _TITLES.items()
+        )
         return "\n".join(lines)
 
     return (
@@ -112,7 +114,13 @@ def answered(
     ends = []
     for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
         completion = None if answer is None else Completion(answer, "stop", judge)
-        end = (Failed("timeout"), None) if completion is None else read(rubric, study, completion)
+        end = (
+            (Failed("timeout"), None)
+            if completion is None
+            else read(rubric, study, completion)
+        )
         ends.append(StudyResult(at, study, *end, completion))
-    write_run(path, rubric, ends, made_by, {"inputs": [], "fields": list(fields)}, DEFAULT_BY)
+    write_run(
+        path, rubric, ends, made_by, {"inputs": [], "fields": list(fields)}, DEFAULT_BY
+    )
     return path

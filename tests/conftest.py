@@ -18,7 +18,9 @@ from judge.cli import main
 # Four rubrics that are not made like the real ones stand beside these in every test that runs
 # over all, as those of an installed package do: here and in the processes that tests start.
 sys.path.append(str(TOYS))
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TOYS))))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (os.environ.get("PYTHONPATH"), str(TOYS)))
+)
 
 # One thread a process for linear algebra: where other work has the cores, waiting for the second
 # thread takes longer than its share of the sums. Read when numpy is imported, here and there.

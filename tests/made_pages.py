@@ -31,7 +31,10 @@ EVIL = (
     '</script><img src="http://evil.example/x" onerror="window.struck=1"><b>bold</b>'
     "<script>window.struck=2</script><!-- \u202e\u2066 ${window.struck=3} javascript:alert(1)"
 )
-LONG = "Indication: cough, fever and a fall from a ladder two weeks ago, on the left side. " * 3
+LONG = (
+    "Indication: cough, fever and a fall from a ladder two weeks ago, on the left side. "
+    * 3
+)
 
 
 def cli(*words: object) -> None:
@@ -44,8 +47,14 @@ def run_pages(folder: Path) -> None:
     for name in RUBRICS:
         rubric = rubrics.load(name)
         made = examples(name)
-        plain = [(replace(one, fields={**one.fields, "note": LONG}), *rest) for one, *rest in made]
-        for kind, ends in ((name, plain), (f"{name}-evil", [hostile(rubric, EVIL), *made[:3]])):
+        plain = [
+            (replace(one, fields={**one.fields, "note": LONG}), *rest)
+            for one, *rest in made
+        ]
+        for kind, ends in (
+            (name, plain),
+            (f"{name}-evil", [hostile(rubric, EVIL), *made[:3]]),
+        ):
             run = write_run(folder / kind, rubric, ends)
             (folder / f"{kind}.html").write_text("".join(run_page(run)), "utf-8")
 
@@ -60,13 +69,17 @@ def comparison_text(c: Comparison, say: Any = str, most: int = 10_000) -> str:
 
 def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
     judges = open_raters([RunChoice(judged, "judged", judge)], readers=False)
-    return align_raters(judges, open_raters([RunChoice(readers, "readers")], readers=True))
+    return align_raters(
+        judges, open_raters([RunChoice(readers, "readers")], readers=True)
+    )
 
 
 def validation_pages(folder: Path) -> None:
     """`validation.html` of the example readings, and `validation-evil.html`."""
     rows = list(
-        csv.DictReader((EXAMPLES / "readers" / "readings.csv").read_text("utf-8").splitlines())
+        csv.DictReader(
+            (EXAMPLES / "readers" / "readings.csv").read_text("utf-8").splitlines()
+        )
     )
     for name, evil in (("validation", ""), ("validation-evil", EVIL)):
         work = folder / name
@@ -80,7 +93,15 @@ def validation_pages(folder: Path) -> None:
             writer.writeheader()
             writer.writerows(rows)
         readers, judged = work / "readers", work / "judged"
-        cli("import", "tidy", work / "readings.csv", "--section", "findings", "--out", readers)
+        cli(
+            "import",
+            "tidy",
+            work / "readings.csv",
+            "--section",
+            "findings",
+            "--out",
+            readers,
+        )
         asked = ("--judge", "lexicon", "--min-coverage", 0)
         cli("green", readers / "reader-fern", *asked, "--out", judged)
         studies = rated_studies(readers, judged, judge=evil or "lexicon")
@@ -94,9 +115,13 @@ def all_pages(folder: Path) -> Path:
     cli("compare", folder / "green", folder / "fineradscore", "--allow", "judge",
         "--html", folder / "compared.html")  # fmt: skip
     prompt = prompts.load("green")
-    asked = answered(folder / "asked", {"1": green()}, prompt=f"green@1+{prompt.digest}")
+    asked = answered(
+        folder / "asked", {"1": green()}, prompt=f"green@1+{prompt.digest}"
+    )
     (folder / "asked.html").write_text("".join(run_page(Run(asked))), "utf-8")
-    evil = comparison_text(comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m")
+    evil = comparison_text(
+        comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m"
+    )
     (folder / "comparison-evil.html").write_text(evil, "utf-8")
     validation_pages(folder)
     return folder

@@ -10,10 +10,15 @@ from judge.rubrics import load
 
 Say = Callable[[str], str]
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="70" height="30"/>'
-FIGURES = (PageFigure("A figure", "What it shows.", SVG), PageFigure("Another", "More.", SVG))
+FIGURES = (
+    PageFigure("A figure", "What it shows.", SVG),
+    PageFigure("Another", "More.", SVG),
+)
 
 
-def records_of(wanted: Wanted, say: Say = str) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+def records_of(
+    wanted: Wanted, say: Say = str
+) -> Mapping[tuple[str, str], Mapping[str, Any]]:
     """`say` writes each text that a model, a judge or a user would."""
     return {
         (model, rubric): {
@@ -40,7 +45,12 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
         for grade in grades.labels
     ]
     if rubric == "green":
-        matched = {"kind": "matched", "text": say("a matched finding"), "labels": {}, "edit": None}
+        matched = {
+            "kind": "matched",
+            "text": say("a matched finding"),
+            "labels": {},
+            "edit": None,
+        }
         items.append(matched | nothing)
     failed = study_id.endswith("7")
     names = [measure.name for measure in load(rubric).measures]

@@ -35,7 +35,9 @@ HOSTILE = (
 )
 
 
-def examples(rubric_name: str) -> list[tuple[Study, Outcome, Measures | None, Completion]]:
+def examples(
+    rubric_name: str,
+) -> list[tuple[Study, Outcome, Measures | None, Completion]]:
     """The example studies as the built-in judge annotates them."""
     from judge.backends.lexicon.judge import LexiconJudge
 
@@ -109,12 +111,22 @@ def hostile(
     items = []
     for kind in rubric.kinds:
         labels = {facet: (rubric.facet(facet).labels[0].name,) for facet in kind.facets}
-        edit = Edit("change", 0, HOSTILE) if rubric.editor and kind in rubric.graded else None
+        edit = (
+            Edit("change", 0, HOSTILE)
+            if rubric.editor and kind in rubric.graded
+            else None
+        )
         text = HOSTILE.replace(";", ",") if kind in rubric.graded else HOSTILE
         items.append(Item(kind.name, text, labels, edit=edit))
-    stated = {m.name: 0 for m in rubric.measures if m.counts and len(m.counts.labels) == 2}
+    stated = {
+        m.name: 0 for m in rubric.measures if m.counts and len(m.counts.labels) == 2
+    }
     stated |= {"significant_a": 1, "matched": 1}
-    annotation = Annotation(tuple(items), HOSTILE, stated_counts=stated, warnings=(HOSTILE,))
-    study = Study(study_id, report + "x" * length, report, HOSTILE, fields={HOSTILE: HOSTILE})
+    annotation = Annotation(
+        tuple(items), HOSTILE, stated_counts=stated, warnings=(HOSTILE,)
+    )
+    study = Study(
+        study_id, report + "x" * length, report, HOSTILE, fields={HOSTILE: HOSTILE}
+    )
     measures = rubric.measured(annotation, study)
     return study, Annotated(annotation), measures, Completion(HOSTILE, "stop", HOSTILE)

@@ -51,7 +51,11 @@ def radpref_files(folder: Path) -> tuple[list[Path], dict[str, Any]]:
         "p1_s1": {"C1": first, "C2": second, **indices},
         "p2_s1": {"C2": {"finding_errors": {}, "missing_findings": {}, "rating": 4}},
     }
-    files = [folder / "preference_data.json", folder / "user_1.json", folder / "user_2.json"]
+    files = [
+        folder / "preference_data.json",
+        folder / "user_1.json",
+        folder / "user_2.json",
+    ]
     files[0].write_text(json.dumps(reports))
     for file in files[1:]:
         file.write_text(json.dumps({"user_id": file.stem, "annotations": annotations}))

@@ -23,7 +23,8 @@ SIGNATURE = "compare:1|seeded <for> tests & nothing else"
 def model_names(n: int) -> tuple[str, ...]:
     """Long names that differ only in their middle, after a few ordinary ones."""
     more = (
-        f"a-model-with-quite-a-long-name-{at:03d}-checkpoint-of-the-last-epoch" for at in range(n)
+        f"a-model-with-quite-a-long-name-{at:03d}-checkpoint-of-the-last-epoch"
+        for at in range(n)
     )
     return (*NAMES, *more)[:n]
 
@@ -45,13 +46,17 @@ def seeded_panel(
     """The first model is the best. The second has no scored study at the site `Site 2`."""
     rng = np.random.default_rng(n_models)
     skill = np.linspace(0.8, 0.3, n_models)
-    q = np.clip(skill + rng.normal(0, 0.15, (n, 1)) + rng.normal(0, 0.1, (n, n_models)), 0, 1)
+    q = np.clip(
+        skill + rng.normal(0, 0.15, (n, 1)) + rng.normal(0, 0.1, (n, n_models)), 0, 1
+    )
     values = {}
     for metric in metrics_of(others=others):
         if metric.what == "count":
             column = rng.poisson(3 * (1 - q)).astype(float)
         elif metric.kind == "rate":
-            column = (q > (0.55 if "no_significant_error" in metric.name else 0.75)).astype(float)
+            column = (
+                q > (0.55 if "no_significant_error" in metric.name else 0.75)
+            ).astype(float)
         elif metric.name == "inverse_fineradscore":
             column = np.clip(np.round(4 - 3 * q), 1, 4)
         elif not metric.study_higher_is_better:
@@ -61,7 +66,9 @@ def seeded_panel(
         values[metric.name] = column
     sites = [f"Site {at + 1}" for at in range(n_sites)]
     columns = {
-        "study_class": tuple("abnormal" if x else "normal" for x in rng.random(n) < 0.6),
+        "study_class": tuple(
+            "abnormal" if x else "normal" for x in rng.random(n) < 0.6
+        ),
         "site": tuple(sites[at] for at in np.sort(rng.geometric(0.3, n) % n_sites)),
         "dataset": tuple(f"a data set {at}" for at in rng.integers(0, 4, n)),
     }
@@ -91,7 +98,9 @@ def _tally(rubric: Rubric, q: np.ndarray) -> np.ndarray:
         if row is not None
     }
     all_cuts = [
-        found[row, column] if row else sum(of for (_, own), of in found.items() if own == column)
+        found[row, column]
+        if row
+        else sum(of for (_, own), of in found.items() if own == column)
         for row, column in cuts(rubric)
     ]
     return np.array(all_cuts, np.float32).transpose(2, 0, 1)
@@ -111,5 +120,10 @@ def seeded(
     panel = seeded_panel(n_models, n, fields=fields, models=models, others=others)
     how = Resampling(seed=7, resamples=50, flips=200) if tests else None
     return compare(
-        panel, sort="green", by=by, how=how, signature=SIGNATURE, notes=("a note <b>of</b> it",)
+        panel,
+        sort="green",
+        by=by,
+        how=how,
+        signature=SIGNATURE,
+        notes=("a note <b>of</b> it",),
     )

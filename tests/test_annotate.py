@@ -17,7 +17,11 @@ from judge.cli import main
 from judge.running.folder import Run
 from judge.wording import for_python
 
-CLEAR, EFFUSION, NODULE = "The lungs are clear.", "Large left effusion.", "Nodule on the right."
+CLEAR, EFFUSION, NODULE = (
+    "The lungs are clear.",
+    "Large left effusion.",
+    "Nodule on the right.",
+)
 
 
 def ids_and_scores(frame: pd.DataFrame) -> dict[str, float]:
@@ -32,7 +36,9 @@ def test_dictionaries_are_joined_by_id_whatever_their_order() -> None:
 
 
 def test_dictionaries_of_records_are_read_as_a_file_is() -> None:
-    references = {"a": {"report": f"Findings: {CLEAR} Impression: {EFFUSION}", "site": "north"}}
+    references = {
+        "a": {"report": f"Findings: {CLEAR} Impression: {EFFUSION}", "site": "north"}
+    }
     frame = annotate(references, {"a": {"model_prediction": CLEAR}})
     assert ids_and_scores(frame) == {"a": 1}
     assert list(frame["site"]) == ["north"]
@@ -47,17 +53,32 @@ ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
 @pytest.mark.parametrize(
     ("references", "candidates", "beside", "says"),
     [
-        ({"a": CLEAR, "b": CLEAR}, {"a": CLEAR}, {}, r"only in REFS: 1 \(b\).*allow_missing"),
+        (
+            {"a": CLEAR, "b": CLEAR},
+            {"a": CLEAR},
+            {},
+            r"only in REFS: 1 \(b\).*allow_missing",
+        ),
         ({"a": CLEAR}, [CLEAR], {}, "ids"),
         ({"a": [CLEAR, NODULE]}, {"a": CLEAR}, {}, "'a' has 2 texts"),
         ({CLEAR}, [CLEAR], {}, "references is one set"),
         ([CLEAR], [CLEAR, CLEAR], {}, "2 records against 1"),
         ([CLEAR] * 2, [CLEAR] * 2, {"study_ids": [1, "1"]}, r"more than once: 1 \(1\)"),
         ([CLEAR] * 2, [CLEAR] * 2, {"fields": {"site": [1]}}, "'site' has 1 values"),
-        (pd.Series([CLEAR] * 2, index=[7, 7]), pd.Series([CLEAR] * 2, index=[7, 7]), {}, "7"),
+        (
+            pd.Series([CLEAR] * 2, index=[7, 7]),
+            pd.Series([CLEAR] * 2, index=[7, 7]),
+            {},
+            "7",
+        ),
         (ONE_TABLE, [CLEAR], {}, "candidates has no ids"),
         (ONE_TABLE, ONE_TABLE, {"fields": {"site": ["n"]}}, "in it"),
-        ([CLEAR], [CLEAR], {"section": "findings"}, "choose another section .section=."),
+        (
+            [CLEAR],
+            [CLEAR],
+            {"section": "findings"},
+            "choose another section .section=.",
+        ),
         ([CLEAR], [CLEAR], {"rubric": "pink"}, "pink"),
         ([CLEAR], [CLEAR], {"context_fields": ["sex"]}, "'sex'"),
     ],
@@ -101,16 +122,27 @@ def test_the_index_of_a_series_is_its_ids() -> None:
 
 def test_two_frames_are_joined_by_id_with_the_names_of_the_command_line() -> None:
     references = pd.DataFrame(
-        {"accession": ["a", "b"], "section_findings": [CLEAR, EFFUSION], "site": ["n", "s"]}
+        {
+            "accession": ["a", "b"],
+            "section_findings": [CLEAR, EFFUSION],
+            "site": ["n", "s"],
+        }
     )
-    candidates = pd.DataFrame({"Study-ID": ["b", "a"], "model_prediction": [EFFUSION, EFFUSION]})
+    candidates = pd.DataFrame(
+        {"Study-ID": ["b", "a"], "model_prediction": [EFFUSION, EFFUSION]}
+    )
     frame = annotate(references, candidates)
     assert ids_and_scores(frame) == {"a": 0, "b": 1}
     assert list(frame["site"]) == ["n", "s"]
-    indexed = annotate(references.set_index("accession"), candidates.set_index("Study-ID"))
+    indexed = annotate(
+        references.set_index("accession"), candidates.set_index("Study-ID")
+    )
     assert ids_and_scores(indexed) == {"a": 0, "b": 1}
     unnamed = references.set_index("accession").rename_axis(None)
-    assert ids_and_scores(annotate(unnamed, {"a": EFFUSION, "b": EFFUSION})) == {"a": 0, "b": 1}
+    assert ids_and_scores(annotate(unnamed, {"a": EFFUSION, "b": EFFUSION})) == {
+        "a": 0,
+        "b": 1,
+    }
 
 
 def test_a_run_folder_is_left_that_the_commands_open(tmp_path: Path) -> None:
@@ -122,16 +154,24 @@ def test_a_run_folder_is_left_that_the_commands_open(tmp_path: Path) -> None:
     for command in (["rates", str(out), "--by", "site"], ["audit", str(out), "a"]):
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.output
-    assert "north" in CliRunner().invoke(main, ["rates", str(out), "--by", "site"]).output
+    assert (
+        "north" in CliRunner().invoke(main, ["rates", str(out), "--by", "site"]).output
+    )
     with pytest.raises(JudgeError, match="another run"):
         annotate([CLEAR], [CLEAR], out=out)
 
 
 def test_what_is_public_is_listed() -> None:
     assert dir(judge) == sorted(judge.__all__)
-    assert {"annotate", "compare", "Run", "Rubric", "Annotated", "Unparsed", "Failed"} <= set(
-        judge.__all__
-    )
+    assert {
+        "annotate",
+        "compare",
+        "Run",
+        "Rubric",
+        "Annotated",
+        "Unparsed",
+        "Failed",
+    } <= set(judge.__all__)
     assert judge.__version__ == version("radiology-judge")
     assert all(getattr(judge, name) is not None for name in dir(judge))
     with pytest.raises(AttributeError, match="nothing"):
@@ -143,9 +183,15 @@ def test_a_dataset_is_read_like_a_frame() -> None:
     import datasets
 
     references = datasets.Dataset.from_dict(
-        {"study_id": ["a", "b"], "findings": [CLEAR, EFFUSION], "study_class": ["n", "s"]}
+        {
+            "study_id": ["a", "b"],
+            "findings": [CLEAR, EFFUSION],
+            "study_class": ["n", "s"],
+        }
     )
-    candidates = datasets.Dataset.from_dict({"id": ["b", "a"], "generated": [EFFUSION, EFFUSION]})
+    candidates = datasets.Dataset.from_dict(
+        {"id": ["b", "a"], "generated": [EFFUSION, EFFUSION]}
+    )
     frame = annotate(references, candidates)
     assert ids_and_scores(frame) == {"a": 0, "b": 1}
     assert list(frame["study_class"]) == ["n", "s"]
@@ -156,7 +202,12 @@ def test_a_dataset_is_read_like_a_frame() -> None:
 
 
 TABLE = pd.DataFrame(
-    {"case": ["b", "a"], "ai_text": [CLEAR, EFFUSION], "gold": [CLEAR, EFFUSION], "age": [50, 60]}
+    {
+        "case": ["b", "a"],
+        "ai_text": [CLEAR, EFFUSION],
+        "gold": [CLEAR, EFFUSION],
+        "age": [50, 60],
+    }
 )
 COLUMNS = {"id": "case", "candidate": "ai_text", "reference": "gold"}
 
@@ -167,14 +218,20 @@ def test_columns_does_what_the_option_does(tmp_path: Path) -> None:
     assert "context:age" in frame.attrs["signature"]
     done = judge.run(TABLE, columns=COLUMNS | {"class": "age"}, out=tmp_path / "run")
     assert sorted(done.table()["study_class"]) == ["50", "60"]
-    apart = annotate(TABLE[["case", "gold"]], TABLE[["case", "ai_text"]][::-1], columns=COLUMNS)
+    apart = annotate(
+        TABLE[["case", "gold"]], TABLE[["case", "ai_text"]][::-1], columns=COLUMNS
+    )
     assert ids_and_scores(apart) == {"b": 1, "a": 1}
 
 
 @pytest.mark.parametrize(
     ("columns", "more", "says"),
     [
-        ({"candidates": "ai_text"}, {}, "no role 'candidates'; the roles are id, candidate"),
+        (
+            {"candidates": "ai_text"},
+            {},
+            "no role 'candidates'; the roles are id, candidate",
+        ),
         ({"id": 3}, {}, "the field of 'id' is a name, not 3"),
         ("ai_text", {}, "columns is a str"),
         (COLUMNS | {"prior": "age"}, {"prior_field": "age"}, "give one of them"),

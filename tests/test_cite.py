@@ -44,9 +44,14 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
 
 def test_latex_and_bibtex_cite_the_same(invoke: Invoke, judged_examples: Path) -> None:
     latex, bibtex = (
-        invoke("cite", judged_examples, "--format", form).stdout for form in ("latex", "bibtex")
+        invoke("cite", judged_examples, "--format", form).stdout
+        for form in ("latex", "bibtex")
     )
-    cited = [key for found in re.findall(r"\\cite\{([^}]*)\}", latex) for key in found.split(",")]
+    cited = [
+        key
+        for found in re.findall(r"\\cite\{([^}]*)\}", latex)
+        for key in found.split(",")
+    ]
     assert list(dict.fromkeys(cited)) == KEY.findall(bibtex)
     assert r"26.7\% of studies (4/15; 95\% CI 10.9-52.0)" in latex
     assert "%" not in re.sub(r"\\%", "", latex)
@@ -56,7 +61,9 @@ def test_latex_and_bibtex_cite_the_same(invoke: Invoke, judged_examples: Path) -
 def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
     refs = {
         "a": {"report": "Clear lungs."},
-        "b": {"report": "Los pulmones están claros y no hay derrame en el lado derecho."},
+        "b": {
+            "report": "Los pulmones están claros y no hay derrame en el lado derecho."
+        },
     }
     preds = {name: {"prediction": "Clear lungs."} for name in (*refs, "c")}
     Path("refs.json").write_text(json.dumps(refs))
@@ -75,7 +82,9 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
         "|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
     )
     summary = Run(judged_examples).summary()
-    text = citation(manifest, summary, Signature.parse(line), rubrics.load("green")).text
+    text = citation(
+        manifest, summary, Signature.parse(line), rubrics.load("green")
+    ).text
     for part in (
         "gpt-x-2026 (prompt green@2+aa; sampling max_tokens=900, temperature=0; reask 2; ",
         "context age, indication; prior earlier)",
@@ -86,7 +95,15 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
 
 def test_several_references_are_said(invoke: Invoke) -> None:
     refs = str(EXAMPLES / "references.json")
-    more = ("--references", "best", "--allow-missing", "--model", "模型-1", "--out", "run")
+    more = (
+        "--references",
+        "best",
+        "--allow-missing",
+        "--model",
+        "模型-1",
+        "--out",
+        "run",
+    )
     assert invoke("green", PAIR[0], refs, *more).exit_code == 0
     text = invoke("cite", "run", "--format", "latex").stdout
     assert text.startswith("The reports of 模型-1 on ")
@@ -100,7 +117,9 @@ def test_a_work_is_the_one_of_the_references() -> None:
         assert any(work.title in row for row in known), work.key
         for kind, name in (("doi", "doi"), ("arXiv", "eprint")):
             if name in work.fields:
-                assert any(f"{kind}:{work.fields[name]}" in row for row in known), work.key
+                assert any(f"{kind}:{work.fields[name]}" in row for row in known), (
+                    work.key
+                )
     without = [name for name in rubrics.built_in() if not rubrics.load(name).sources]
     assert without == ["direct"]  # its question and its scale are our own
 
@@ -118,11 +137,16 @@ def test_a_work_is_the_one_of_the_references() -> None:
 def test_the_short_form_is_the_fields_own(
     authors: tuple[str, ...], is_longer: bool, short: str
 ) -> None:
-    assert Source("key", "misc", "Title", authors, 2023, is_longer=is_longer).short == short
+    assert (
+        Source("key", "misc", "Title", authors, 2023, is_longer=is_longer).short
+        == short
+    )
 
 
 def test_an_entry_has_all_fields() -> None:
-    entry = Source("k", "misc", "A {B}", ("C, D",), 2024, {"eprint": "1"}, is_longer=True).bibtex
+    entry = Source(
+        "k", "misc", "A {B}", ("C, D",), 2024, {"eprint": "1"}, is_longer=True
+    ).bibtex
     assert entry == (
         "@misc{k,\n  title = {{A {B}}},\n  author = {C, D and others},\n  year = {2024},\n"
         "  eprint = {1},\n  archiveprefix = {arXiv},\n}"

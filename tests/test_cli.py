@@ -37,7 +37,9 @@ def commands(
             yield from commands(below, (*name, word))
 
 
-def test_help_names_every_command_and_every_option_under_a_heading(invoke: Invoke) -> None:
+def test_help_names_every_command_and_every_option_under_a_heading(
+    invoke: Invoke,
+) -> None:
     seen = 0
     for name, command in commands():
         is_long = any(getattr(option, "hidden", False) for option in command.params)
@@ -60,10 +62,22 @@ def test_the_help_has_groups(invoke: Invoke) -> None:
     assert re.findall(r"^([A-Z].*):$", text, re.MULTILINE) == ["Options", *COMMANDS]
     first = text.partition("Judge reports:")[2].partition("Look at")[0]
     names = re.findall(r"^  (\w+) ", first, re.MULTILINE)
-    assert names[:6] == ["green", "fineradscore", "crimson", "facts", "counts", "direct"]
+    assert names[:6] == [
+        "green",
+        "fineradscore",
+        "crimson",
+        "facts",
+        "counts",
+        "direct",
+    ]
     assert names[-1] == "check"
-    usual, every = (invoke("green", option).stdout for option in ("--help", "--help-all"))
-    listed = [re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE) for text in (usual, every)]
+    usual, every = (
+        invoke("green", option).stdout for option in ("--help", "--help-all")
+    )
+    listed = [
+        re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE)
+        for text in (usual, every)
+    ]
     assert len(listed[0]) <= 30
     assert {*listed[0]} - {"--help-all"} < {*listed[1]}
     assert "--reask" in listed[1]
@@ -71,14 +85,28 @@ def test_the_help_has_groups(invoke: Invoke) -> None:
     assert headings == ["Reports", "Studies", "Judge", "Run", "Output", "Help"]
 
 
-def test_old_option_names_work_and_name_the_new_ones(invoke: Invoke, tmp_path: Path) -> None:
+def test_old_option_names_work_and_name_the_new_ones(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     records = [{"key": "a", "said": "Clear lungs.", "class": "normal", "who": "p"}]
     both = write_json(tmp_path / "both.json", records)
-    fields = ("--id-field", "key", "--candidate-field", "said", "--reference-field=said")
+    fields = (
+        "--id-field",
+        "key",
+        "--candidate-field",
+        "said",
+        "--reference-field=said",
+    )
     old = invoke("green", both, *fields, "--patient-field", "who", "--out", "old")
     assert old.exit_code == 2  # both reports in one field
     refs = write_json(tmp_path / "refs.json", [{"key": "a", "true": "Effusion."}])
-    fields = ("--id-field", "key", "--candidate-field", "said", "--reference-field=true")
+    fields = (
+        "--id-field",
+        "key",
+        "--candidate-field",
+        "said",
+        "--reference-field=true",
+    )
     old = invoke("green", both, refs, *fields, "--out", "old")
     assert old.exit_code == 0, old.stderr
     for line in ("write --column id=key", "write --column reference=true"):
@@ -97,12 +125,19 @@ def test_old_option_names_work_and_name_the_new_ones(invoke: Invoke, tmp_path: P
     assert "No such option" in invoke("rates", "run", "--id-field", "x").stderr
 
 
-def test_an_option_that_takes_one_value_is_refused_when_it_is_given_twice(invoke: Invoke) -> None:
+def test_an_option_that_takes_one_value_is_refused_when_it_is_given_twice(
+    invoke: Invoke,
+) -> None:
     tried = 0
     for name, command in commands():
         for option in command.params:
             is_option = isinstance(option, click.Option)
-            if not is_option or option.multiple or option.is_flag or option.expose_value is False:
+            if (
+                not is_option
+                or option.multiple
+                or option.is_flag
+                or option.expose_value is False
+            ):
                 continue
             tried += 1
             word = max(option.opts, key=len)
@@ -113,7 +148,9 @@ def test_an_option_that_takes_one_value_is_refused_when_it_is_given_twice(invoke
 
 
 def test_a_flag_may_be_given_twice(invoke: Invoke) -> None:
-    result = invoke("check", str(PREDS), str(REFS), "--allow-missing", "--allow-missing")
+    result = invoke(
+        "check", str(PREDS), str(REFS), "--allow-missing", "--allow-missing"
+    )
     assert result.exit_code == 0
 
 
@@ -132,7 +169,9 @@ def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
         ("lexicon", "replicas=2", "takes no setting 'replicas'"),
         ("gpt-4o", "enforce-eager", "takes no setting"),
     ):
-        done = invoke("green", PREDS, REFS, "--dry-run", "--judge", judge, "--server", setting)
+        done = invoke(
+            "green", PREDS, REFS, "--dry-run", "--judge", judge, "--server", setting
+        )
         assert (done.exit_code, done.stdout) == (2, "")
         assert says in " ".join(done.stderr.split()), judge
 
@@ -143,7 +182,10 @@ def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
         (("green", PREDS, REFS, "--batch-size", "3"), "--batch-size goes with --batch"),
         (("green", PREDS, REFS, "--column", "name=x"), "ROLE=NAME"),
         (("green", PREDS, REFS, "--column", "id=x", "--column", "id=y"), "given twice"),
-        (("green", PREDS, REFS, "--body", "seed=x1y", "--body", "top_p=0,5"), "KEY=JSON"),
+        (
+            ("green", PREDS, REFS, "--body", "seed=x1y", "--body", "top_p=0,5"),
+            "KEY=JSON",
+        ),
         (("compare", "a", "b", "--no-tests", "--flips", "200"), "--tests"),
         (("errors", "a", "--common"), "two runs"),
         (("rates", "a", "--readings-at-random"), "--readings"),
@@ -168,7 +210,10 @@ def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
         r"scored +15",
     ):
         assert re.search(needed, done.stdout), needed
-    assert "candidate from model_prediction; reference from section_findings" in done.stderr
+    assert (
+        "candidate from model_prediction; reference from section_findings"
+        in done.stderr
+    )
     assert "No --judge given: using lexicon" in done.stderr
     (folder,) = Path("judge-runs").iterdir()
     assert folder.name.startswith("maira2-green-lexicon-")
@@ -176,7 +221,11 @@ def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
     data = json.loads(invoke("rates", folder, "--format", "json").stdout)
     assert data == json.loads((folder / "summary.json").read_text("utf-8"))
     by = ("--by", "site,study_class")
-    rows = list(csv.DictReader(io.StringIO(invoke("rates", folder, *by, "--format", "csv").stdout)))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(invoke("rates", folder, *by, "--format", "csv").stdout)
+        )
+    )
     assert [(row["row"], row["site"], row["study_class"]) for row in rows] == [
         ("group", "harbour", "abnormal"),
         ("group", "harbour", "normal"),
@@ -184,9 +233,17 @@ def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
         ("group", "riverside", "normal"),
         ("all", "", ""),
     ]
-    assert sum(int(row["n_studies"]) for row in rows[:-1]) == int(rows[-1]["n_studies"]) == 15
+    assert (
+        sum(int(row["n_studies"]) for row in rows[:-1])
+        == int(rows[-1]["n_studies"])
+        == 15
+    )
     by = ("--by", "site", "--by", "study_class")
-    rows = list(csv.DictReader(io.StringIO(invoke("rates", folder, *by, "--format", "csv").stdout)))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(invoke("rates", folder, *by, "--format", "csv").stdout)
+        )
+    )
     assert [(row["row"], row["site"], row["study_class"]) for row in rows] == [
         ("site", "harbour", ""),
         ("site", "riverside", ""),
@@ -195,12 +252,17 @@ def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
         ("all", "", ""),
     ]
     printed = invoke("rates", folder, *by, "--format", "md").stdout
-    assert (printed.count("| site |"), printed.count("| study_class |")) == (1, 1), printed
+    assert (printed.count("| site |"), printed.count("| study_class |")) == (1, 1), (
+        printed
+    )
     markdown = invoke("rates", folder, "--format", "md").stdout
     tables = [block for block in markdown.split("\n\n") if block.startswith("|")]
     assert len(tables) == 3
     for table in tables:
-        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+        assert (
+            len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()})
+            == 1
+        )
 
 
 def test_check_says_what_would_be_judged(invoke: Invoke) -> None:
@@ -215,7 +277,11 @@ def test_check_says_what_would_be_judged(invoke: Invoke) -> None:
     data = json.loads(invoke("check", PREDS, REFS, "--format", "json").stdout)
     assert data["n_studies"] == 15
     assert data["study_classes"] == {"abnormal": 10, "normal": 5}
-    assert [study["study_id"] for study in data["first"]] == ["ex-001", "ex-002", "ex-003"]
+    assert [study["study_id"] for study in data["first"]] == [
+        "ex-001",
+        "ex-002",
+        "ex-003",
+    ]
 
 
 def test_a_dry_run_needs_no_key_and_a_run_does(invoke: Invoke) -> None:
@@ -230,22 +296,35 @@ def test_a_limit_is_the_same_draw_each_time(invoke: Invoke) -> None:
         assert done.exit_code == 0, done.stderr
     first, again = (pd.read_csv(f"{out}/studies.csv") for out in ("first", "again"))
     assert len(first) == 5
-    assert list(first["study_id"]) == list(again["study_id"]) == sorted(first["study_id"])
+    assert (
+        list(first["study_id"]) == list(again["study_id"]) == sorted(first["study_id"])
+    )
     summary = json.loads(Path("first/summary.json").read_text("utf-8"))
     assert any("5 of 15 studies" in note for note in summary["notes"])
 
 
 def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
     other = example_run.parent / "other"
-    assert invoke("fineradscore", PREDS, REFS, "--model", "m" * 80, "--out", other).exit_code == 0
+    assert (
+        invoke(
+            "fineradscore", PREDS, REFS, "--model", "m" * 80, "--out", other
+        ).exit_code
+        == 0
+    )
     listed = json.loads(invoke("runs", example_run.parent, "--format", "json").stdout)
     rows = {row["run"]: row for row in listed}
     first, second = rows[str(example_run)], rows[str(other)]
     assert (first["rubric"], first["scored"], first["model"]) == ("green", 15, "preds")
-    assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", 15, "m" * 80)
+    assert (second["rubric"], second["scored"], second["model"]) == (
+        "fineradscore",
+        15,
+        "m" * 80,
+    )
     assert first["figures"]["green"].keys() >= {"value", "low", "high", "n"}
     assert json.loads(invoke("runs", example_run, "--format", "json").stdout) == [first]
-    above = json.loads(invoke("runs", example_run.parent.parent, "--format", "json").stdout)
+    above = json.loads(
+        invoke("runs", example_run.parent.parent, "--format", "json").stdout
+    )
     assert rows.keys() <= {row["run"] for row in above}
     assert "preds" in invoke("runs", example_run).stdout
     (other / "manifest.json").write_text("{", "utf-8")
@@ -256,7 +335,9 @@ def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
         assert f"{example_run.parent} is not a run" in done.stderr
 
 
-def test_audit_shows_one_study_or_the_worst(invoke: Invoke, judged_examples: Path) -> None:
+def test_audit_shows_one_study_or_the_worst(
+    invoke: Invoke, judged_examples: Path
+) -> None:
     text = invoke("audit", judged_examples, "ex-008").stdout
     for needed in ("Moderate left pleural", "Moderate right pleural", "wrong location"):
         assert needed in text
@@ -270,7 +351,9 @@ def test_audit_shows_one_study_or_the_worst(invoke: Invoke, judged_examples: Pat
         assert (done.exit_code, done.stdout) == (2, "")
 
 
-def test_nothing_of_the_input_steers_the_terminal(invoke: Invoke, tmp_path: Path) -> None:
+def test_nothing_of_the_input_steers_the_terminal(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     nasty = "Heart normal. The lungs are clear. \x1b[31m[bold]red[/bold] \x07\u202eabc"
     ids = ["Müller-7", "患者", 'a "b"', "../x", "\x1b[31mred"]
     preds = write_json(tmp_path / "p.json", dict.fromkeys(ids, nasty))
@@ -295,7 +378,10 @@ BAD = {
     "unknown by field": (["green", PREDS, REFS, "--by", "ward"], "ward"),
     "no run": (["rates", "nowhere"], "nowhere"),
     "not a run": (["rates", EXAMPLES], "manifest.json"),
-    "lexicon file absent": (["green", PREDS, REFS, "--judge", "lexicon:no.yaml"], "no.yaml"),
+    "lexicon file absent": (
+        ["green", PREDS, REFS, "--judge", "lexicon:no.yaml"],
+        "no.yaml",
+    ),
     "out is a file": (["green", PREDS, REFS, "--out", PREDS], "--out"),
     "out holds something else": (["green", PREDS, REFS, "--out", EXAMPLES], "--out"),
     "two ways of context": (
@@ -326,13 +412,22 @@ def test_a_folder_is_taken_by_one_run(invoke: Invoke, example_run: Path) -> None
     assert (example_run / "studies.csv").read_bytes() == before["studies.csv"]
 
 
-def test_a_class_is_inferred_and_marked_everywhere(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_class_is_inferred_and_marked_everywhere(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     whole = json.loads(REFS.read_text("utf-8"))
-    refs = {one: {"section_findings": of["section_findings"]} for one, of in whole.items()}
-    done = invoke("green", PREDS, write_json(tmp_path / "refs.json", refs), "--out", "run")
+    refs = {
+        one: {"section_findings": of["section_findings"]} for one, of in whole.items()
+    }
+    done = invoke(
+        "green", PREDS, write_json(tmp_path / "refs.json", refs), "--out", "run"
+    )
     assert "study_class (inferred)" in done.stdout
     assert "class:inferred(lexicon" in done.stdout
-    assert json.loads(Path("run/summary.json").read_text("utf-8"))["n_class_inferred"] == 15
+    assert (
+        json.loads(Path("run/summary.json").read_text("utf-8"))["n_class_inferred"]
+        == 15
+    )
     assert pd.read_csv("run/studies.csv")["class_inferred"].all()
     assert "inferred" in invoke("audit", "run", "ex-001").stdout
 
@@ -355,14 +450,19 @@ def closed_early(*arguments: object) -> subprocess.CompletedProcess[bytes]:
     os.close(reading)
     try:
         command = [sys.executable, "-m", "judge", *map(str, arguments)]
-        return subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+        return subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, check=False
+        )
     finally:
         os.close(writing)
 
 
 def test_a_pipe_that_was_closed_early_costs_no_run(invoke: Invoke) -> None:
     done = closed_early("green", PREDS, REFS, "--out", "run")
-    assert (done.returncode, done.stderr.decode().splitlines()[-1]) == (141, "run folder  run")
+    assert (done.returncode, done.stderr.decode().splitlines()[-1]) == (
+        141,
+        "run folder  run",
+    )
     assert invoke("rates", "run").exit_code == 0
     done = closed_early("audit", "run", "ex-008")
     assert (done.returncode, done.stderr) == (141, b"")
@@ -388,7 +488,9 @@ def test_the_examples_are_copied_and_nothing_is_written_over(invoke: Invoke) -> 
     done = invoke("examples")
     assert (done.exit_code, done.stdout) == (0, "")
     for path in EXAMPLES.rglob("*.json*"):
-        assert (Path("examples") / path.relative_to(EXAMPLES)).read_bytes() == path.read_bytes()
+        assert (
+            Path("examples") / path.relative_to(EXAMPLES)
+        ).read_bytes() == path.read_bytes()
     Path("file").write_text("")
     for line in (("examples",), ("examples", "--out", "file/in/it")):
         done = invoke(*line)
@@ -405,7 +507,9 @@ def test_rescore_reads_the_raw_answers(invoke: Invoke, example_run: Path) -> Non
     assert "1 of 15 studies read differently" in done.stderr
     assert (data["n_scored"], data["n_unparsed"]) == (14, 1)
     assert pd.isna(pd.read_parquet("again/studies.parquet").loc[0, "green"])
-    assert json.loads((example_run / "summary.json").read_text("utf-8"))["n_scored"] == 15
+    assert (
+        json.loads((example_run / "summary.json").read_text("utf-8"))["n_scored"] == 15
+    )
 
 
 def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:
@@ -415,4 +519,6 @@ def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:
     assert "site harbour" in first
     assert "abnormal" not in first
     assert "abnormal" in second
-    assert "no field 'ward'" in invoke("metrics", PREDS, REFS, "--by", "site,ward").stderr
+    assert (
+        "no field 'ward'" in invoke("metrics", PREDS, REFS, "--by", "site,ward").stderr
+    )

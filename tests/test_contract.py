@@ -9,14 +9,28 @@ from typing import Any
 import pytest
 
 from judge import JudgeError
-from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
+from judge.rubrics import (
+    Counted,
+    Facet,
+    Kind,
+    Label,
+    Measure,
+    Order,
+    Rubric,
+    Statistic,
+    Tally,
+)
 from judge.rubrics.categories import count_items, count_measures
 from judge.types import Annotation, Item, Measures, Study
 
 STUDY = Study("s", "Clear.", "Effusion.")
 KIND = Kind("error", "error", "errors", ("site", "weight"), graded_by="weight")
-SITE = Facet("site", "site", "sites", (Label("l", "lung"), Label("h", "heart")), has_codes=True)
-WEIGHT = Facet("weight", "weight", "weights", (Label("big", "big", "serious"), Label("small", "s")))
+SITE = Facet(
+    "site", "site", "sites", (Label("l", "lung"), Label("h", "heart")), has_codes=True
+)
+WEIGHT = Facet(
+    "weight", "weight", "weights", (Label("big", "big", "serious"), Label("small", "s"))
+)
 SCORE = Measure("score", "score", (-1, 1), role="score", undefined="nothing was said")
 COUNTS = count_measures(KIND, WEIGHT, SITE)
 
@@ -31,7 +45,9 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def mean(name: str, *measures: str, **more: Any) -> Statistic:
     scale = more.pop("scale", (-1, 1))
-    return Statistic(name, name, "mean", measures, higher_is_better=True, scale=scale, **more)
+    return Statistic(
+        name, name, "mean", measures, higher_is_better=True, scale=scale, **more
+    )
 
 
 RUBRIC = Rubric(
@@ -58,8 +74,14 @@ def error(site: tuple[str, ...], weight: str) -> Item:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"statistics": (mean("x", "score", scale=(0, None)),)}, "'x' on another scale"),
-        ({"measures": (SCORE, *COUNTS, Measure("n", "n", counts=Counted("fact")))}, "'fact'"),
+        (
+            {"statistics": (mean("x", "score", scale=(0, None)),)},
+            "'x' on another scale",
+        ),
+        (
+            {"measures": (SCORE, *COUNTS, Measure("n", "n", counts=Counted("fact")))},
+            "'fact'",
+        ),
         (
             {
                 "measures": (
@@ -90,11 +112,16 @@ def test_a_declaration_that_does_not_hold_together_is_refused(
         ({"n_big": 0.5}, "n_big cannot be 0.5"),
     ],
 )
-def test_numbers_that_were_not_declared_are_refused(change: dict[str, Any], says: str) -> None:
+def test_numbers_that_were_not_declared_are_refused(
+    change: dict[str, Any], says: str
+) -> None:
     odd = replace(
-        RUBRIC, measure=lambda annotation, study: {**measure(annotation, study), **change}
+        RUBRIC,
+        measure=lambda annotation, study: {**measure(annotation, study), **change},
     )
-    with pytest.raises(JudgeError, match=f"rubric small is wrong, as study '.+' shows: .*{says}; "):
+    with pytest.raises(
+        JudgeError, match=f"rubric small is wrong, as study '.+' shows: .*{says}; "
+    ):
         odd.measured(Annotation(), STUDY)
 
 
@@ -102,14 +129,24 @@ def test_numbers_that_were_not_declared_are_refused(change: dict[str, Any], says
     ("item", "says"),
     [
         (Item("fact", "x"), "has no 'fact'"),
-        (Item("error", "x", {"site": ("l",), "size": ("1",), "weight": ("big",)}), "no 'size' of"),
+        (
+            Item("error", "x", {"site": ("l",), "size": ("1",), "weight": ("big",)}),
+            "no 'size' of",
+        ),
         (Item("error", "x", {"site": ("z",), "weight": ("big",)}), "no site 'z'"),
-        (Item("error", "x", {"site": ("l",), "weight": ("big", "small")}), "has no weight"),
+        (
+            Item("error", "x", {"site": ("l",), "weight": ("big", "small")}),
+            "has no weight",
+        ),
         (Item("error", "x", {"site": ("l",)}), "has no weight"),
         (Item("note", "x", {"weight": ("big",)}), "no 'weight' of one note"),
     ],
 )
-def test_an_item_that_was_not_declared_stops_a_run_at_once(item: Item, says: str) -> None:
-    odd = replace(RUBRIC, measure=lambda _annotation, _study: dict(measure(Annotation(), STUDY)))
+def test_an_item_that_was_not_declared_stops_a_run_at_once(
+    item: Item, says: str
+) -> None:
+    odd = replace(
+        RUBRIC, measure=lambda _annotation, _study: dict(measure(Annotation(), STUDY))
+    )
     with pytest.raises(JudgeError, match=says):
         odd.measured(Annotation((item,)), STUDY)

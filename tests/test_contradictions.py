@@ -26,7 +26,9 @@ def read(rubric: str, reply: object) -> str | Annotation:
         return error.reason
 
 
-def correction(edit: str, line: int | None, corrected: Any, **more: Any) -> dict[str, Any]:
+def correction(
+    edit: str, line: int | None, corrected: Any, **more: Any
+) -> dict[str, Any]:
     fields = {"comment": "Why.", "categories": ["a"], "severity": 2}
     return {"line": line, "edit": edit, "corrected": corrected, **fields, **more}
 
@@ -40,7 +42,10 @@ def correction(edit: str, line: int | None, corrected: Any, **more: Any) -> dict
         [correction("insert", None, "\u2014")],
         [correction("insert", 0, "old rib-fracture")],
         [correction("delete", 2, ""), correction("insert", 0, "Old rib fracture")],
-        [correction("insert", 0, "Left effusion."), correction("insert", 1, "left effusion")],
+        [
+            correction("insert", 0, "Left effusion."),
+            correction("insert", 1, "left effusion"),
+        ],
         [correction("change", 1, "Heart is enlarged."), correction("delete", 1, "")],
         [correction("change", 1, "Heart is enlarged.", comment="None.")],
         [correction("change", 1, "Heart is enlarged.", comment="No error")],
@@ -126,16 +131,24 @@ def test_crimson(reply: dict[str, Any]) -> None:
     [
         crimson("Left effusion", "Right effusion"),
         crimson("Left effusion", "right effusion", explanation=None),
-        crimson("Left effusion", "right effusion", error_types=["Severity", "location"]),
+        crimson(
+            "Left effusion", "right effusion", error_types=["Severity", "location"]
+        ),
         crimson("Effusion not significantly changed", "No change of the effusion"),
-        crimson("Lungs clear but for a nodule", "No lung markings in the left apex", matched=False),
+        crimson(
+            "Lungs clear but for a nodule",
+            "No lung markings in the left apex",
+            matched=False,
+        ),
     ],
 )
 def test_crimson_is_read(reply: dict[str, Any]) -> None:
     assert isinstance(read("crimson", reply), Annotation)
 
 
-def facts(verdict: str, phrases: tuple[str, str], evidence: list[str]) -> dict[str, str]:
+def facts(
+    verdict: str, phrases: tuple[str, str], evidence: list[str]
+) -> dict[str, str]:
     """The phrase of each report, and one verdict on that of the reference."""
     first, second = phrases
     return {
@@ -183,7 +196,9 @@ Sternal wires intact | No pneumothorax but small effusion | Tracheostomy tube in
 
 
 def _each(text: str) -> list[str]:
-    return [one.strip() for line in text.strip().splitlines() for one in line.split("|")]
+    return [
+        one.strip() for line in text.strip().splitlines() for one in line.split("|")
+    ]
 
 
 @pytest.mark.parametrize("text", _each(NORMAL))

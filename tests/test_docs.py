@@ -31,7 +31,9 @@ def lines_of_shell(page: Path) -> list[str]:
     commands = []
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
         command = re.sub(r"^pip install \S+ && |\s+#.*", "", line)
-        if re.search(r"(^|; do )judge (?!serve)", command) and not OUT_OF_REACH.search(command):
+        if re.search(r"(^|; do )judge (?!serve)", command) and not OUT_OF_REACH.search(
+            command
+        ):
             commands.append(command)
     return commands
 
@@ -50,7 +52,8 @@ def write_files(page: Path, folder: Path) -> None:
         (metadata / "METADATA").write_text("Name: my-parts\nVersion: 1.0\n", "utf-8")
         groups = tomllib.loads(project.read_text("utf-8"))["project"]["entry-points"]
         lines = [
-            f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+            f"[{group}]\n"
+            + "".join(f"{name} = {value}\n" for name, value in entries.items())
             for group, entries in groups.items()
         ]
         (metadata / "entry_points.txt").write_text("".join(lines), "utf-8")
@@ -69,13 +72,19 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
     for name in ("preds.json", "refs.json"):
         shutil.copy(EXAMPLES / name, tmp_path)
     write_files(page, tmp_path)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("OPENAI")
+    }
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     env["PYTHONPATH"] = str(tmp_path / "parts")
     for line in lines_of_shell(page):
         for run in sorted(tmp_path.glob("tested/runs/*/")):
             line = line.replace("tested/runs/RUN", str(run), 1)
-        line = re.sub(r"\bRUN\b", str(next(iter(sorted(tmp_path.glob("judge-runs/*"))), "")), line)
+        line = re.sub(
+            r"\bRUN\b", str(next(iter(sorted(tmp_path.glob("judge-runs/*"))), "")), line
+        )
         if find_spec("vl_convert") is None:
             line = re.sub(r" --figures \S+", "", line)
         done = subprocess.run(
@@ -89,7 +98,9 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         assert done.stdout.strip() or re.search(r"--html|^judge page ", line), line
         if page == README and line.startswith("judge green examples/preds.json"):
-            (shown,) = re.findall(r"```\n(model .*?)```", README.read_text("utf-8"), re.DOTALL)
+            (shown,) = re.findall(
+                r"```\n(model .*?)```", README.read_text("utf-8"), re.DOTALL
+            )
             printed = [text.rstrip() for text in done.stdout.splitlines()]
             assert printed[: len(shown.splitlines())] == shown.splitlines()
 
@@ -98,17 +109,24 @@ def test_the_python_of_the_readme_runs() -> None:
     effusion = "Large left effusion."
     names = {"references": [effusion] * 2, "candidates": [effusion, "Clear."]}
     for block in blocks(README, "python"):
-        exec(compile(block.replace('"gpt-4o"', '"lexicon"'), "README.md", "exec"), names)
+        exec(
+            compile(block.replace('"gpt-4o"', '"lexicon"'), "README.md", "exec"), names
+        )
 
 
 def text_of(page: Path) -> str:
-    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(
+        r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
 
 
 def anchors(page: Path) -> set[str]:
     """Return the names by which a page's headings are linked, as GitHub and mkdocs make them."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for text in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+        for text in headings
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -134,7 +152,10 @@ def test_the_road_of_a_study_names_what_exists() -> None:
     for path, class_name, function in stations:
         source = (ROOT / path).read_text("utf-8")
         assert not class_name or f"\nclass {class_name}" in source, path
-        assert re.search(rf"^ *(async )?def {function}\(", source, re.MULTILINE), (path, function)
+        assert re.search(rf"^ *(async )?def {function}\(", source, re.MULTILINE), (
+            path,
+            function,
+        )
     tree = text.partition("## The road")[0]
     for folder in re.findall(r"^    ((?:\w+/)+) ", tree, re.MULTILINE):
         assert (ROOT / folder).is_dir(), folder

@@ -28,7 +28,9 @@ No evidence of pulmonary edema or focal findings | missed finding of effusion | 
 
 
 def _each(text: str) -> list[str]:
-    return [one.strip() for line in text.strip().splitlines() for one in line.split("|")]
+    return [
+        one.strip() for line in text.strip().splitlines() for one in line.split("|")
+    ]
 
 
 @pytest.mark.parametrize("text", _each(NONE))
@@ -42,10 +44,17 @@ def test_what_says_more_is_one(text: str) -> None:
 
 
 def test_the_same_words_are_the_same_entry() -> None:
-    assert first_repeat(["Left effusion", "nodule", "- left EFFUSION."]) == "- left EFFUSION."
+    assert (
+        first_repeat(["Left effusion", "nodule", "- left EFFUSION."])
+        == "- left EFFUSION."
+    )
     assert first_repeat(["left effusion", "right effusion"]) is None
 
 
 def test_a_bare_denial_is_one_whatever_its_case_and_stops() -> None:
-    assert all(map(is_bare_denial, ["None", "no error.", "Not applicable", "(Same)", "n/a"]))
-    assert not any(map(is_bare_denial, ["", "None of it", "No effusion", "Same side", "2"]))
+    assert all(
+        map(is_bare_denial, ["None", "no error.", "Not applicable", "(Same)", "n/a"])
+    )
+    assert not any(
+        map(is_bare_denial, ["", "None of it", "No effusion", "Same side", "2"])
+    )

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge.rubrics.contract import Statistic
-from judge.stats.intervals import Draws, estimate, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.intervals import (
+    Draws,
+    estimate,
+    inverse,
+    mean_interval,
+    ratio_interval,
+    wilson,
+)
 
 RATIO = Statistic(
     "precision", "precision", "ratio", ("right",), higher_is_better=True, per=("all",)
@@ -23,7 +30,9 @@ RATIO = Statistic(
 
 def table(**columns: Sequence[float | None]) -> pd.DataFrame:
     """A table of scored studies; None is a measure that is undefined for a study."""
-    return pd.DataFrame({name: pd.array(values, "Float64") for name, values in columns.items()})
+    return pd.DataFrame(
+        {name: pd.array(values, "Float64") for name, values in columns.items()}
+    )
 
 
 def statistic(kind: Any, *measures: str, **more: Any) -> Statistic:
@@ -46,7 +55,12 @@ def test_a_mean_is_that_of_the_sum_of_its_measures() -> None:
     scored = table(a=[1, 2, 3], b=[0, 1, 1])
     found = estimate(scored, statistic("mean", "a", "b"))
     wanted = mean_interval([1, 3, 4], (0, None))
-    assert (found.n, found.value, found.low, found.high) == (3, 8 / 3, wanted.low, wanted.high)
+    assert (found.n, found.value, found.low, found.high) == (
+        3,
+        8 / 3,
+        wanted.low,
+        wanted.high,
+    )
     assert (found.k, found.numerator, found.n_undefined) == (None, None, 0)
 
 
@@ -63,14 +77,18 @@ def test_studies_of_which_it_is_undefined_are_counted_and_in_no_part() -> None:
 def test_a_rate_is_the_share_without_any() -> None:
     scored = table(a=[0, 0, 2, 0], b=[0, 1, 0, 0])
     found, wanted = estimate(scored, statistic("rate", "a", "b")), wilson(2, 4)
-    assert estimate(table(a=[-1, 0], b=[1, 0]), statistic("rate", "a", "b")).k == 1  # no sum of 0
+    assert (
+        estimate(table(a=[-1, 0], b=[1, 0]), statistic("rate", "a", "b")).k == 1
+    )  # no sum of 0
     assert (found.k, found.n, found.value) == (2, 4, 0.5)
     assert (found.low, found.high) == (wanted.low, wanted.high)
 
 
 def test_a_reciprocal_is_that_of_the_mean() -> None:
     values = [1.0, 2.0, 4.0, 1.0]
-    found = estimate(table(a=values), statistic("mean", "a", is_reciprocal=True, scale=(1, 4)))
+    found = estimate(
+        table(a=values), statistic("mean", "a", is_reciprocal=True, scale=(1, 4))
+    )
     wanted = inverse(mean_interval(values, (1, 4)), (1, 4))
     assert (found.value, found.low, found.high) == (0.5, wanted.low, wanted.high)
     none = estimate(table(a=[0.0, 0.0]), statistic("mean", "a", is_reciprocal=True))
@@ -98,7 +116,12 @@ def test_a_ratio_of_sums_is_no_mean_of_ratios() -> None:
     assert (found.value, found.n) == (10 / 11, 3)
     assert found.value != np.mean([1, 0.9])
     nothing = estimate(table(right=[0, 0], all=[0, 0]), RATIO)
-    assert (nothing.n, nothing.value, nothing.low, nothing.high) == (2, None, None, None)
+    assert (nothing.n, nothing.value, nothing.low, nothing.high) == (
+        2,
+        None,
+        None,
+        None,
+    )
     one = estimate(table(right=[1], all=[2]), RATIO)
     assert (one.value, one.low, one.high) == (0.5, None, None)
 
@@ -128,7 +151,9 @@ def test_its_interval_holds_it_and_is_the_same_each_time(n: int, seed: int) -> N
     assert ratio_ends(right, of) == (low, high)
 
 
-def test_where_draws_are_alike_few_or_undefined_it_is_that_of_the_share_or_none() -> None:
+def test_where_draws_are_alike_few_or_undefined_it_is_that_of_the_share_or_none() -> (
+    None
+):
     right = np.array([1.0, 2.0, 3.0])
     for share in (0, 1):
         # Six facts of three studies, which are not independent: three of three.
@@ -190,7 +215,9 @@ def test_neither_order_nor_names_of_studies_and_patients_change_a_ratio() -> Non
     for _ in range(5):
         order, names = rng.permutation(60), rng.permutation(20)
         assert ratio_interval(right[order], of[order]) == expected
-        assert ratio_interval(right[order], of[order], names[units][order]) == by_patient
+        assert (
+            ratio_interval(right[order], of[order], names[units][order]) == by_patient
+        )
     other = ratio_interval(right, of, draws=Draws(seed=1))
     assert other.low != expected.low
     assert other.low == pytest.approx(expected.low, abs=0.01)

@@ -13,8 +13,12 @@ from judge.running.evidence import NOT_ABOUT, is_about, with_evidence
 from judge.running.records import read
 from judge.types import Annotated, Completion, Study
 
-REFERENCE = "Small left pleural effusion with oedema. The heart is enlarged. PICC in the SVC."
-CANDIDATE = "No effusion. Nodule of 14 mm in the right apex. There is cardiomegaly, unchanged."
+REFERENCE = (
+    "Small left pleural effusion with oedema. The heart is enlarged. PICC in the SVC."
+)
+CANDIDATE = (
+    "No effusion. Nodule of 14 mm in the right apex. There is cardiomegaly, unchanged."
+)
 REPORTS = f"{REFERENCE}\n{CANDIDATE}"
 
 OF_OTHERS = """
@@ -31,7 +35,9 @@ not significantly changed cardiomegaly | big heart | Apical nodule | unchanged
 
 
 def _each(text: str) -> list[str]:
-    return [one.strip() for line in text.strip().splitlines() for one in line.split("|")]
+    return [
+        one.strip() for line in text.strip().splitlines() for one in line.split("|")
+    ]
 
 
 @pytest.mark.parametrize("text", _each(OF_OTHERS))
@@ -45,7 +51,9 @@ def test_what_is_about_them(text: str) -> None:
 
 
 def test_reports_in_another_language_are_not_tested() -> None:
-    assert is_about("fracture of the humerus", "Kleiner Pleuraerguss links. Herz normal gro\u00df.")
+    assert is_about(
+        "fracture of the humerus", "Kleiner Pleuraerguss links. Herz normal gro\u00df."
+    )
     assert is_about("fracture of the humerus", "\u5de6\u4fa7\u80f8\u8154\u79ef\u6db2")
 
 
@@ -68,8 +76,12 @@ def green(**lists: list[str]) -> str:
 def test_each_such_entry_of_an_answer_has_the_warning() -> None:
     rubric = rubrics.load("green")
     study = Study("s", REFERENCE, CANDIDATE)
-    text = green(missing_finding=["No findings are missing", "oedema"], matched=["Rib fracture"])
-    outcome, measures = read(rubric, study, Completion(text, "stop", "m", mode="json_schema"))
+    text = green(
+        missing_finding=["No findings are missing", "oedema"], matched=["Rib fracture"]
+    )
+    outcome, measures = read(
+        rubric, study, Completion(text, "stop", "m", mode="json_schema")
+    )
     assert isinstance(outcome, Annotated)
     warned = [(item.text, item.warnings) for item in outcome.annotation.items]
     assert warned == [
@@ -87,7 +99,9 @@ def test_an_annotation_with_such_warnings_can_be_written_as_a_reply(name: str) -
     rubric = rubrics.load(name)
     of_others = Study("s", "Fracture of the humerus.", "Lungs are clear.")
     annotation = rubric.parse(
-        rubric.render(rubric.baseline(compare(REFERENCE, CANDIDATE, lexicon.load()), of_others)),
+        rubric.render(
+            rubric.baseline(compare(REFERENCE, CANDIDATE, lexicon.load()), of_others)
+        ),
         of_others,
         complete=True,
     )

@@ -37,18 +37,39 @@ main()
 
 @pytest.mark.ci
 def test_killed_at_twenty_moments_it_goes_on_where_it_was(tmp_path: Path) -> None:
-    reports = {f"study-{at:04}": f"study-{at:04}. The lungs are clear." for at in range(N)}
+    reports = {
+        f"study-{at:04}": f"study-{at:04}. The lungs are clear." for at in range(N)
+    }
     for name in ("preds.json", "refs.json"):
         (tmp_path / name).write_text(json.dumps(reports), "utf-8")
     with FaultServer(Behaviour(latency=0.05)) as server:
-        command = ["green", "preds.json", "refs.json", "--judge", "model-x", "--cache", "cache"]
-        command += ["--base-url", server.url, "--concurrency", str(IN_FLIGHT), "--out", "run"]
+        command = [
+            "green",
+            "preds.json",
+            "refs.json",
+            "--judge",
+            "model-x",
+            "--cache",
+            "cache",
+        ]
+        command += [
+            "--base-url",
+            server.url,
+            "--concurrency",
+            str(IN_FLIGHT),
+            "--out",
+            "run",
+        ]
 
         def start(*program: str, out: str = "run") -> subprocess.Popen[bytes]:
             words = [sys.executable, *program, *command[:-1], out]
-            environ = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI")}
+            environ = {
+                k: v for k, v in os.environ.items() if not k.startswith("OPENAI")
+            }
             quiet = subprocess.DEVNULL
-            return subprocess.Popen(words, cwd=tmp_path, env=environ, stdout=quiet, stderr=quiet)
+            return subprocess.Popen(
+                words, cwd=tmp_path, env=environ, stdout=quiet, stderr=quiet
+            )
 
         n_killed = 0
         for _ in range(WHILE_ASKING):
@@ -69,7 +90,9 @@ def test_killed_at_twenty_moments_it_goes_on_where_it_was(tmp_path: Path) -> Non
             assert process.wait() == 0
         assert server.stats().requests == asked
     for name in (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY):
-        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "first" / name).read_bytes()
+        assert (tmp_path / "run" / name).read_bytes() == (
+            tmp_path / "first" / name
+        ).read_bytes()
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert left == {path.name for path in (tmp_path / "first").iterdir()}
 

@@ -27,7 +27,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for name in ("pyproject.toml", "PACKAGE.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     for name in FOLDERS:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     subprocess.run(
         [
             sys.executable,
@@ -58,7 +60,10 @@ def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:
     packed = {name for name in wheel if ".dist-info/" not in name}
     assert packed == expected
 
-    assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge", "radiology_judge"}
+    assert {name.split("/")[0].split("-")[0] for name in wheel} == {
+        "judge",
+        "radiology_judge",
+    }
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -79,7 +84,9 @@ def test_the_container_is_for_a_user_without_rights_and_asks_for_a_token() -> No
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
     (user,) = re.findall(r"^USER (\d+):\1$", dockerfile, re.MULTILINE)
     assert int(user) > 0
-    service = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["judge"]
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"][
+        "judge"
+    ]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert service["environment"]["JUDGE_TOKEN"].startswith("${JUDGE_TOKEN:?")
     assert service["cap_drop"] == ["ALL"]
@@ -97,7 +104,10 @@ def test_a_message_names_a_package_with_its_bounds_and_its_extra() -> None:
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "install":
+                if (
+                    isinstance(node, ast.Call)
+                    and getattr(node.func, "id", "") == "install"
+                ):
                     for one in node.args:
                         if isinstance(one, ast.Constant):
                             assert "(the extra " in install(one.value), path

@@ -40,11 +40,22 @@ def judge(installed: Path, tmp_path: Path) -> Judge:
     """The command line where that package is installed, in an empty folder."""
 
     def call(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, *(["-m", "judge"] if words[0] != "-c" else []), *map(str, words)]
-        paths = os.pathsep.join(filter(None, (str(installed), os.environ.get("PYTHONPATH"))))
+        command = [
+            sys.executable,
+            *(["-m", "judge"] if words[0] != "-c" else []),
+            *map(str, words),
+        ]
+        paths = os.pathsep.join(
+            filter(None, (str(installed), os.environ.get("PYTHONPATH")))
+        )
         environ = {**os.environ, "PYTHONPATH": paths}
         return subprocess.run(
-            command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+            command,
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return call
@@ -64,11 +75,21 @@ def test_what_is_added_is_used_like_anything_built_in(
     lost = judge("green", PREDS, REFS, "--judge", "echo:nothing.txt")
     assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)
     assert "nothing.txt" in lost.stderr
-    done = judge("metrics", PREDS, REFS, "--metric", "bleu2,length_ratio", "--out", "m.csv")
+    done = judge(
+        "metrics", PREDS, REFS, "--metric", "bleu2,length_ratio", "--out", "m.csv"
+    )
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "m.csv")
     assert list(table.columns) == ["study_id", "model", "bleu2", "length_ratio"]
-    line = ("compare", "preds=run", "--metrics", "m.csv", "--format", "csv", "--no-tests")
+    line = (
+        "compare",
+        "preds=run",
+        "--metrics",
+        "m.csv",
+        "--format",
+        "csv",
+        "--no-tests",
+    )
     assert "length_ratio" in judge(*line).stdout, "its direction is known"
     # Here that package is not installed.
     assert "judge-toy@1.0" in failure(invoke("audit", "run"))
@@ -87,7 +108,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
     def add(name: str, points: str, module: str) -> None:
         info = site / f"{name}-1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+        )
         (info / "entry_points.txt").write_text(points)
         (site / f"{name}_module.py").write_text(module)
         plugins.installed.cache_clear()
@@ -106,7 +129,9 @@ def failure(done: Result) -> str:
     return done.stderr
 
 
-def test_a_package_that_cannot_be_imported_is_one_message(invoke: Invoke, package: Package) -> None:
+def test_a_package_that_cannot_be_imported_is_one_message(
+    invoke: Invoke, package: Package
+) -> None:
     package(
         "bad",
         "[judge.rubrics]\nbad = bad_module:R\n[judge.backends]\nbad = bad_module:load\n"
@@ -130,7 +155,10 @@ def test_a_package_that_cannot_be_imported_is_one_message(invoke: Invoke, packag
     [
         ("[judge.rubrics]\ngreen = other_module:X\n", ["green", PREDS, REFS]),
         ("[judge.rubrics]\nrates = other_module:X\n", ["rates", "run"]),
-        ("[judge.backends]\nvllm = other_module:X\n", ["green", PREDS, REFS, "--judge", "vllm:x"]),
+        (
+            "[judge.backends]\nvllm = other_module:X\n",
+            ["green", PREDS, REFS, "--judge", "vllm:x"],
+        ),
         ("[judge.metrics]\nbleu2 = other_module:X\n", ["metrics", PREDS, REFS]),
     ],
 )
@@ -157,12 +185,16 @@ def test_what_is_added_must_be_what_it_says(invoke: Invoke, package: Package) ->
     green = rubrics.load("green")
     with pytest.raises(JudgeError, match="gives no Judge but 'nothing'"):
         backends.load("odd:x", green)
-    with pytest.raises(JudgeError, match=r"'fails' of the package odd 1\.0 failed: KeyError: 'k'"):
+    with pytest.raises(
+        JudgeError, match=r"'fails' of the package odd 1\.0 failed: KeyError: 'k'"
+    ):
         backends.load("fails:x", green)
     for name, wrong in (("odd", "is not an AddedMetric"), ("short", "2 finite values")):
         with pytest.raises(metrics.MissingMetricError, match=re.escape(wrong)):
             metrics.compute(name, ["a", "b"], ["a", "b"])
-    assert "there are: bleu2," in failure(invoke("metrics", PREDS, REFS, "--metric", "none"))
+    assert "there are: bleu2," in failure(
+        invoke("metrics", PREDS, REFS, "--metric", "none")
+    )
 
 
 # A rubric that fails, or breaks its word
@@ -219,7 +251,10 @@ def test_runs_by_two_versions_of_a_package_are_told_apart(
     metadata = tmp_path / "site" / "slips-1.0.dist-info" / "METADATA"
     metadata.write_text("Metadata-Version: 2.1\nName: slips\nVersion: 2.0\n")
     plugins.installed.cache_clear()
-    assert invoke("slips", EXAMPLES / "preds_alder.json", REFS, "--out", "two").exit_code == 0
+    assert (
+        invoke("slips", EXAMPLES / "preds_alder.json", REFS, "--out", "two").exit_code
+        == 0
+    )
     said = " ".join(invoke("compare", "one", "two").output.split())
     assert "slips@1.0 in one, slips@2.0 in two" in said
     assert invoke("rescore", "one").exit_code == 0

@@ -73,7 +73,9 @@ def test_a_candidate_can_be_shown_as_numbered_lines(tmp_path: Path) -> None:
     prompt = prompts.load(write(tmp_path, text))
     shown = prompt.messages("REF", "One.\n\nTwo is\nlonger. \u2028Three")[-1].content
     assert "<0: One.\n1: Two is longer.\n2: Three>" in shown
-    assert "<(no lines: the report is empty)>" in prompt.messages("REF", " ")[-1].content
+    assert (
+        "<(no lines: the report is empty)>" in prompt.messages("REF", " ")[-1].content
+    )
 
 
 def test_a_path_works_where_a_name_does(tmp_path: Path) -> None:
@@ -97,16 +99,30 @@ def test_a_path_works_where_a_name_does(tmp_path: Path) -> None:
         ("version: 1", "version: 1\nscale: [0, 7]", ["scale", "0"]),
         ("version: 1", "version: 1\nmodalities: {pet: x}", ["pet"]),
         ("version: 1", "version: 1\njson_instruction: JSON, please", ["{schema}"]),
-        ("version: 1", "version: 1\njson_instruction: '{schema} {schema}'", ["{schema}"]),
-        ("version: 1", "version: 1\nreply: text\njson_instruction: '{schema}'", ["text"]),
-        ("version: 1", "version: 1\nuser_in_context: $reference $candidate", ["$context"]),
+        (
+            "version: 1",
+            "version: 1\njson_instruction: '{schema} {schema}'",
+            ["{schema}"],
+        ),
+        (
+            "version: 1",
+            "version: 1\nreply: text\njson_instruction: '{schema}'",
+            ["text"],
+        ),
+        (
+            "version: 1",
+            "version: 1\nuser_in_context: $reference $candidate",
+            ["$context"],
+        ),
         ("name: mine\n", "", ["name"]),
         ("reply: its", "answer: its", ["shots.0.reply", "shots.0.answer"]),
         ("candidate: its candidate, ", "", ["shots"]),
         ("user:", "user: [", []),
     ],
 )
-def test_a_bad_prompt_is_refused(tmp_path: Path, old: str, new: str, names: list[str]) -> None:
+def test_a_bad_prompt_is_refused(
+    tmp_path: Path, old: str, new: str, names: list[str]
+) -> None:
     assert old in GOOD
     with pytest.raises(JudgeError) as caught:
         prompts.load(write(tmp_path, GOOD.replace(old, new, 1)))
@@ -115,24 +131,36 @@ def test_a_bad_prompt_is_refused(tmp_path: Path, old: str, new: str, names: list
 
 def test_every_character_counts_in_the_digest(tmp_path: Path) -> None:
     one = prompts.load(write(tmp_path, GOOD)).digest
-    other = prompts.load(write(tmp_path, GOOD.replace("its reply", "its reply."))).digest
+    other = prompts.load(
+        write(tmp_path, GOOD.replace("its reply", "its reply."))
+    ).digest
     assert one != other
 
 
-def test_the_words_that_ask_for_json_hold_the_schema_and_are_in_the_digest(tmp_path: Path) -> None:
+def test_the_words_that_ask_for_json_hold_the_schema_and_are_in_the_digest(
+    tmp_path: Path,
+) -> None:
     own = GOOD + "json_instruction: 'As JSON, $5 {x}: {schema}'\n"
     prompt, plain = (prompts.load(write(tmp_path, text)) for text in (own, GOOD))
-    assert prompt.plain_json('{"type": "object"}') == 'As JSON, $5 {x}: {"type": "object"}'
+    assert (
+        prompt.plain_json('{"type": "object"}') == 'As JSON, $5 {x}: {"type": "object"}'
+    )
     assert plain.plain_json("{}").endswith("{}")
     assert prompt.digest != plain.digest
-    assert prompt.digest != prompts.load(write(tmp_path, own.replace("As JSON", "In JSON"))).digest
+    assert (
+        prompt.digest
+        != prompts.load(write(tmp_path, own.replace("As JSON", "In JSON"))).digest
+    )
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_instructions_stand_before_the_reports(name: str) -> None:
     """What follows the first report is another report: a prefix cache keeps all that is fixed."""
     prompt = prompts.load(name)
-    one, other = prompt.messages("First text.", "Second."), prompt.messages("Other.", "Text.")
+    one, other = (
+        prompt.messages("First text.", "Second."),
+        prompt.messages("Other.", "Text."),
+    )
     assert one[:-1] == other[:-1]
     turn = one[-1].content
     assert turn.startswith("<<<")
@@ -140,7 +168,9 @@ def test_instructions_stand_before_the_reports(name: str) -> None:
     assert prompt.reply == prompts.TEXT or prompt.json_instruction
 
 
-@pytest.mark.parametrize("name", ["fineradscore", "fineradscore-zeroshot", "crimson", "direct"])
+@pytest.mark.parametrize(
+    "name", ["fineradscore", "fineradscore-zeroshot", "crimson", "direct"]
+)
 def test_reasons_are_asked_for_before_verdicts(name: str) -> None:
     system = prompts.load(name).system
     keys = system[system.rindex("Answer with") :]
@@ -152,7 +182,12 @@ def test_reasons_are_asked_for_before_verdicts(name: str) -> None:
 
 
 IN_CONTEXT = "K $context R $reference C $candidate $mark"
-PLAIN = {"name": "mine", "version": 1, "rubric": "green", "user": "R $reference C $candidate"}
+PLAIN = {
+    "name": "mine",
+    "version": 1,
+    "rubric": "green",
+    "user": "R $reference C $candidate",
+}
 
 
 def checked(**keys: object) -> prompts.Prompt:
@@ -166,7 +201,10 @@ def test_words_cut_each_report_and_make_its_spaces_single() -> None:
 
 
 def test_turns_stand_before_the_question_as_they_are() -> None:
-    turns = [{"role": "user", "content": "$x {y}"}, {"role": "assistant", "content": "z"}]
+    turns = [
+        {"role": "user", "content": "$x {y}"},
+        {"role": "assistant", "content": "z"},
+    ]
     prompt = checked(system="S", turns=turns)
     assert prompt.messages("a", "b") == (
         Message("system", "S"),

@@ -23,8 +23,15 @@ from judge import (
     run,
 )
 
-REFERENCES = {"a": "The lungs are clear.", "b": "Large left effusion.", "c": "Nodule on the right."}
-GOOD, BAD = dict(REFERENCES), {**REFERENCES, "b": "Large right effusion.", "c": "Clear lungs."}
+REFERENCES = {
+    "a": "The lungs are clear.",
+    "b": "Large left effusion.",
+    "c": "Nodule on the right.",
+}
+GOOD, BAD = (
+    dict(REFERENCES),
+    {**REFERENCES, "b": "Large right effusion.", "c": "Clear lungs."},
+)
 FIELDS = {"site": ["north", "south", "south"]}
 
 
@@ -58,7 +65,9 @@ def test_a_run_is_written_and_opened(
     assert not (tmp_path / "new").exists()
 
 
-def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, Run]) -> None:
+def test_what_is_printed_is_short_and_a_notebook_shows_a_table(
+    runs: dict[str, Run],
+) -> None:
     assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
     board = compare(runs, tests=None)
     for result in (board, runs["bad"]):
@@ -69,9 +78,13 @@ def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, R
     assert "0.333" in str(board)
 
 
-def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke) -> None:
+def test_rates_are_what_the_command_prints(
+    runs: dict[str, Run], invoke: Invoke
+) -> None:
     frame = runs["bad"].rates(by=["site"])
-    printed = invoke("rates", runs["bad"].path, "--by", "site", "--format", "csv").stdout
+    printed = invoke(
+        "rates", runs["bad"].path, "--by", "site", "--format", "csv"
+    ).stdout
     assert frame.to_csv(index=False).splitlines() == printed.splitlines()
     assert list(frame["row"]) == ["group", "group", "all"]
     assert list(frame["n_scored"]) == [1, 2, 3]
@@ -83,7 +96,9 @@ def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke)
 def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
     with pytest.raises(JudgeError, match="not a run"):
         recurring_errors([*runs.values()])  # type: ignore[arg-type]
-    assert len(compare(runs["bad"].path, tests=None).figures) == len(compare([runs["bad"]]).figures)
+    assert len(compare(runs["bad"].path, tests=None).figures) == len(
+        compare([runs["bad"]]).figures
+    )
     board = compare(runs, by=["site"], tests=Resampling(resamples=200, flips=200))
     assert isinstance(board, Leaderboard)
     first = board.figures.iloc[0]
@@ -93,7 +108,9 @@ def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
     assert set(board.tests["model"]) | set(board.tests["other"]) == {"good", "bad"}
     assert set(board.tests["row"]) == {"all", "group"}
     words = [f"{name}={found.path}" for name, found in runs.items()]
-    printed = invoke("compare", *words, "--by", "site", "--no-tests", "--format", "csv").stdout
+    printed = invoke(
+        "compare", *words, "--by", "site", "--no-tests", "--format", "csv"
+    ).stdout
     untested = compare(runs, by="site", tests=None)
     ours = io.StringIO(untested.figures.to_csv(index=False))
     assert pd.read_csv(ours).equals(pd.read_csv(io.StringIO(printed)))
@@ -101,10 +118,18 @@ def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
     assert untested.signature.startswith("compare:1|models:2|")
 
 
-def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_path: Path) -> None:
+def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(
+    tmp_path: Path,
+) -> None:
     policy = RequestPolicy(concurrency=2)
     done = run(
-        REFERENCES, GOOD, sampling=None, reply=None, policy=policy, out=tmp_path / "r", options=None
+        REFERENCES,
+        GOOD,
+        sampling=None,
+        reply=None,
+        policy=policy,
+        out=tmp_path / "r",
+        options=None,
     )
     assert done.manifest["effort"]["max_outage"] == policy.max_outage
     for unknown in ("promt", "environ"):
@@ -127,15 +152,22 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
         ("max_cost", "5"),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: object) -> None:
-    with pytest.raises(JudgeError, match=rf"^{name} is a .*number from [01] on, not {given!r}$"):
+def test_a_policy_that_cannot_be_is_refused_when_it_is_made(
+    name: str, given: object
+) -> None:
+    with pytest.raises(
+        JudgeError, match=rf"^{name} is a .*number from [01] on, not {given!r}$"
+    ):
         RequestPolicy(**{name: given})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [
-        ("import judge; dir(judge); judge.__version__", ("judge.types", "click", "pandas")),
+        (
+            "import judge; dir(judge); judge.__version__",
+            ("judge.types", "click", "pandas"),
+        ),
         (
             "from judge.cli import main; main(['--help'])",
             (
@@ -151,12 +183,17 @@ def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: ob
         ),
     ],
 )
-def test_what_is_not_needed_is_not_imported(code: str, unwanted: tuple[str, ...]) -> None:
+def test_what_is_not_needed_is_not_imported(
+    code: str, unwanted: tuple[str, ...]
+) -> None:
     program = (
         "import atexit, sys\n"
         f"atexit.register(lambda: print(*({{*sys.modules}} & {{*{unwanted}}}), file=sys.stderr))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program + code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program + code],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr.split() == []

@@ -27,7 +27,15 @@ NAMED = (
         "ReXrank's challenge",
         "Sørensen-Dice",
     ),
-    *("McNemar", "RadCliQ", "RaTEScore", "RadGraph", "BERTScore", "SembScore", "CRIMSON"),
+    *(
+        "McNemar",
+        "RadCliQ",
+        "RaTEScore",
+        "RadGraph",
+        "BERTScore",
+        "SembScore",
+        "CRIMSON",
+    ),
 )
 
 
@@ -44,7 +52,9 @@ def texts() -> dict[str, str]:
     return {
         str(path.relative_to(ROOT)): path.read_text("utf-8")
         for path in paths
-        if path.suffix in KINDS and path not in skipped and "judge-runs" not in path.parts
+        if path.suffix in KINDS
+        and path not in skipped
+        and "judge-runs" not in path.parts
     }
 
 
@@ -61,7 +71,9 @@ def rows() -> dict[str, list[str]]:
 def test_every_source_that_is_named_in_short_is_there() -> None:
     known = rows().keys()
     assert not {
-        name: lacking for name, text in texts().items() if (lacking := short_in(text) - known)
+        name: lacking
+        for name, text in texts().items()
+        if (lacking := short_in(text) - known)
     }
 
 
@@ -74,5 +86,7 @@ def test_every_source_that_is_there_is_named() -> None:
 def test_a_source_has_a_title_and_a_number_or_says_that_it_has_none() -> None:
     for name, (title, number) in rows().items():
         assert len(title) > len("Title. Venue"), name
-        numbered = re.search(r"doi:10\.\d{4,}/\S+|arXiv:\d{4}\.\d{5}|https://\S+", number)
+        numbered = re.search(
+            r"doi:10\.\d{4,}/\S+|arXiv:\d{4}\.\d{5}|https://\S+", number
+        )
         assert numbered or "not verified" in number, name

@@ -30,7 +30,16 @@ CASES = [
     for name in NAMES
     for path in sorted(rubrics.cases(name).glob("*.yaml"))
 ]
-KEYS = {"about", "completion", "complete", "reply", "prompt", "model", "study", "expect"}
+KEYS = {
+    "about",
+    "completion",
+    "complete",
+    "reply",
+    "prompt",
+    "model",
+    "study",
+    "expect",
+}
 
 
 def _paths(name: str) -> list[Path]:
@@ -72,7 +81,9 @@ def _found(rubric: Rubric, annotation: Annotation, study: Study) -> dict[str, ob
     return {
         **measures,
         "by_category": {name: measures[name] for name in cells if measures[name]},
-        "scores": {score.name: measures[score.name] for score in rubric.with_role("score")},
+        "scores": {
+            score.name: measures[score.name] for score in rubric.with_role("score")
+        },
         **{
             kind.plural: [_said(rubric, item) for item in annotation.of_kind(kind.name)]
             for kind in rubric.kinds

@@ -14,7 +14,14 @@ import pytest
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run, writing
-from judge.running.records import StudyResult, outcome_of, read, result_of, study_of, to_record
+from judge.running.records import (
+    StudyResult,
+    outcome_of,
+    read,
+    result_of,
+    study_of,
+    to_record,
+)
 from judge.running.session import JudgeSession, RequestPolicy, write_run
 from judge.signature import studies_digest
 from judge.studies import StudySet, from_python
@@ -70,7 +77,9 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
         assert record["measures"] is record["annotation"] is None
 
 
-def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path) -> None:
+def test_lines_and_table_come_out_in_the_order_of_the_references(
+    tmp_path: Path,
+) -> None:
     ends = [judged_pair(CLEAR, EFFUSION, at) for at in (2, 0, 1)]
     in_order = sorted((end.study for end in ends), key=lambda study: study.study_id)
     made_by = {
@@ -100,7 +109,9 @@ def cut_short(path: Path, error: BaseException) -> None:
         raise error
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left")]
+)
 def test_a_run_that_was_cut_short_leaves_what_was_there(
     example_run: Path, tmp_path: Path, error: BaseException
 ) -> None:
@@ -108,7 +119,9 @@ def test_a_run_that_was_cut_short_leaves_what_was_there(
     for path in (tmp_path / "deep" / "run", example_run):
         with pytest.raises((KeyboardInterrupt, JudgeError)) as caught:
             cut_short(path, error)
-        assert isinstance(caught.value, KeyboardInterrupt) or str(path) in str(caught.value)
+        assert isinstance(caught.value, KeyboardInterrupt) or str(path) in str(
+            caught.value
+        )
     assert list(tmp_path.iterdir()) == [example_run]
     assert {file.name: file.read_bytes() for file in example_run.iterdir()} == before
 
@@ -133,8 +146,12 @@ def three(**change: object) -> StudySet:
         {"fields": {"site": ["x", "y", "z"]}},
     ],
 )
-def test_whatever_changes_a_number_changes_the_signature(change: dict[str, object]) -> None:
-    assert SESSION.signature(three(**change), "given") != SESSION.signature(three(), "given")
+def test_whatever_changes_a_number_changes_the_signature(
+    change: dict[str, object],
+) -> None:
+    assert SESSION.signature(three(**change), "given") != SESSION.signature(
+        three(), "given"
+    )
 
 
 def test_annotate_works_inside_a_running_loop() -> None:

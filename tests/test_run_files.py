@@ -21,9 +21,22 @@ from answered_runs import answered, green, records_of, rewrite
 from support import EXAMPLES, Invoke
 
 from judge.jsonio import to_line
-from judge.manifest import AnnotationRecord, CompletionRecord, EditRecord, ItemRecord, UsageRecord
+from judge.manifest import (
+    AnnotationRecord,
+    CompletionRecord,
+    EditRecord,
+    ItemRecord,
+    UsageRecord,
+)
 from judge.readers.annotation_store import append_entry
-from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, WRITING, Run
+from judge.running.folder import (
+    ANNOTATIONS,
+    MANIFEST,
+    SUMMARY,
+    TABLE_PARQUET,
+    WRITING,
+    Run,
+)
 from judge.service.catalogue import Event
 from judge.types import Annotation, Completion, Edit, Item, JudgeError, Usage
 
@@ -119,18 +132,27 @@ DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 
 @pytest.mark.parametrize(("name", "damage", "named"), DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_run_is_one_message_with_its_file(
-    invoke: Invoke, example_run: Path, name: str, damage: Callable[[bytes], bytes], named: str
+    invoke: Invoke,
+    example_run: Path,
+    name: str,
+    damage: Callable[[bytes], bytes],
+    named: str,
 ) -> None:
     path = example_run / name
     path.write_bytes(damage(path.read_bytes()))
     before = {file.name: file.read_bytes() for file in example_run.iterdir()}
-    for command in (("audit", example_run, "--html", "page.html"), ("rescore", example_run)):
+    for command in (
+        ("audit", example_run, "--html", "page.html"),
+        ("rescore", example_run),
+    ):
         refused(invoke, *command, names=(example_run, named))
     assert not Path("page.html").exists()
     assert {file.name: file.read_bytes() for file in example_run.iterdir()} == before
 
 
-def test_a_table_without_a_column_is_made_anew(invoke: Invoke, example_run: Path) -> None:
+def test_a_table_without_a_column_is_made_anew(
+    invoke: Invoke, example_run: Path
+) -> None:
     path = example_run / TABLE_PARQUET
     whole = pd.read_parquet(path)
     for damaged in (whole.drop(columns=["green"]), None):
@@ -144,11 +166,15 @@ def test_a_table_without_a_column_is_made_anew(invoke: Invoke, example_run: Path
         assert pd.read_parquet(path).equals(whole)
 
 
-def test_a_run_of_an_older_rubric_is_brought_up_to_date(invoke: Invoke, example_run: Path) -> None:
+def test_a_run_of_an_older_rubric_is_brought_up_to_date(
+    invoke: Invoke, example_run: Path
+) -> None:
     whole = (example_run / ANNOTATIONS).read_bytes()
     path = example_run / MANIFEST
     signature = json.loads(path.read_bytes())["signature"]
-    path.write_bytes(edited(signature=signature.replace("green:", "green:1"))(path.read_bytes()))
+    path.write_bytes(
+        edited(signature=signature.replace("green:", "green:1"))(path.read_bytes())
+    )
     for words in (("audit", example_run, "ex-001"), ("rates", example_run)):
         refused(invoke, *words, names=("green:1", "judge rescore"))
     assert invoke("rescore", example_run).exit_code == 0
@@ -215,7 +241,10 @@ def check_each_command(invoke: Invoke, run: Path, name: str, field: str) -> None
         ("green", run, "--out", "anew"),
     ):
         done = invoke(*words)
-        assert done.exception is None or isinstance(done.exception, SystemExit), (words, done)
+        assert done.exception is None or isinstance(done.exception, SystemExit), (
+            words,
+            done,
+        )
         n_told += name in done.stderr and field in done.stderr
         for made in ("again", "anew", "merged", "panelled"):
             shutil.rmtree(made, ignore_errors=True)
@@ -337,11 +366,15 @@ def test_a_line_of_another_place_is_found(invoke: Invoke, example_run: Path) -> 
     assert not Path("again").exists()
 
 
-def test_a_line_of_another_run_of_the_same_ids_is_found(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_line_of_another_run_of_the_same_ids_is_found(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     answers = {"s1": green(), "s2": green({"a": "1. Nodule."})}
     one = answered(tmp_path / "one", answers)
     other = answered(tmp_path / "other", answers, candidate="Another report.")
-    judged_otherwise = answered(tmp_path / "third", {**answers, "s2": green()}, judge="test-2")
+    judged_otherwise = answered(
+        tmp_path / "third", {**answers, "s2": green()}, judge="test-2"
+    )
     whole = records_of(one)
     for foreign in (other, judged_otherwise):
         rewrite(one, [whole[0], records_of(foreign)[1]])
@@ -350,13 +383,23 @@ def test_a_line_of_another_run_of_the_same_ids_is_found(invoke: Invoke, tmp_path
     refused(invoke, "rescore", one, names=(ANNOTATIONS, "signature"))
 
 
-def test_a_shard_with_a_line_of_another_run_is_not_merged(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_shard_with_a_line_of_another_run_is_not_merged(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     preds = json.loads(PAIR[0].read_text("utf-8"))
     changed = dict.fromkeys(preds, "Heart size is normal.")
     (tmp_path / "changed.json").write_text(json.dumps(changed), "utf-8")
     for index in (1, 2):
         for name, file in (("own", PAIR[0]), ("foreign", tmp_path / "changed.json")):
-            words = ("green", file, PAIR[1], "--shard", f"{index}/2", "--out", f"{name}{index}")
+            words = (
+                "green",
+                file,
+                PAIR[1],
+                "--shard",
+                f"{index}/2",
+                "--out",
+                f"{name}{index}",
+            )
             assert invoke(*words).exit_code == 0
     assert invoke("merge", "own1", "own2", "--out", "whole").exit_code == 0
     # The whole shard of another run: its table and its lines go together.
@@ -365,7 +408,9 @@ def test_a_shard_with_a_line_of_another_run_is_not_merged(invoke: Invoke, tmp_pa
     path = Path("own2") / SUMMARY
     signature = json.loads((Path("own2") / MANIFEST).read_bytes())["signature"]
     path.write_bytes(edited(signature=signature)(path.read_bytes()))
-    refused(invoke, "merge", "own1", "own2", "--out", "forged", names=("own2", "not those"))
+    refused(
+        invoke, "merge", "own1", "own2", "--out", "forged", names=("own2", "not those")
+    )
     assert not Path("forged").exists()
 
 
@@ -387,7 +432,10 @@ def test_what_is_no_plain_file_is_not_read(
         os.mkfifo(path)
     else:
         path.mkdir()
-    for words in (("audit", example_run, "--html", "page.html"), ("rates", example_run)):
+    for words in (
+        ("audit", example_run, "--html", "page.html"),
+        ("rates", example_run),
+    ):
         if name != ANNOTATIONS or words[0] == "audit":
             refused(invoke, *words, names=(name,))
 

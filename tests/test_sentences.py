@@ -21,8 +21,14 @@ def split(text):
             "Discussed with Dr. ___ at 5 p.m. by phone.",
             ["Discussed with Dr. ___ at 5 p.m. by phone."],
         ),
-        ("Called at 5 a.m. The lungs are clear.", ["Called at 5 a.m.", "The lungs are clear."]),
-        ("1. Low lung volumes. 2. No effusion.", ["1. Low lung volumes.", "2. No effusion."]),
+        (
+            "Called at 5 a.m. The lungs are clear.",
+            ["Called at 5 a.m.", "The lungs are clear."],
+        ),
+        (
+            "1. Low lung volumes. 2. No effusion.",
+            ["1. Low lung volumes.", "2. No effusion."],
+        ),
         ("The XXXX are normal. XXXX.", ["The XXXX are normal.", "XXXX."]),
         ("- Lungs clear\n- No effusion", ["- Lungs clear", "- No effusion"]),
         ("Lungs clear\nHeart normal", ["Lungs clear", "Heart normal"]),
@@ -37,7 +43,10 @@ def split(text):
             ["Clear bilaterally.", "There is no effusion."],
         ),
         ("Clear.\r\n\r\nNormal heart.\r\n", ["Clear.", "Normal heart."]),
-        ("Film from St. Mary's hospital. Clear.", ["Film from St. Mary's hospital.", "Clear."]),
+        (
+            "Film from St. Mary's hospital. Clear.",
+            ["Film from St. Mary's hospital.", "Clear."],
+        ),
         ("Rib no. 3 is broken. No. Clear.", ["Rib no. 3 is broken.", "No.", "Clear."]),
         ("A nodule of 5 mm. No effusion.", ["A nodule of 5 mm.", "No effusion."]),
         ("Rt. lung clear, lt. lung not.", ["Rt. lung clear, lt. lung not."]),

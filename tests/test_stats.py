@@ -39,14 +39,22 @@ from judge.types import (
 GREEN = rubrics.load("green")
 
 
-def counts(significant: str = "", insignificant: str = "", matched: int = 0) -> Measures:
+def counts(
+    significant: str = "", insignificant: str = "", matched: int = 0
+) -> Measures:
     return {
         "green": matched / (matched + len(significant)) if matched else 0.0,
         "n_significant": len(significant),
         "n_insignificant": len(insignificant),
         "n_matched": matched,
-        **{f"significant_{category}": significant.count(category) for category in Category},
-        **{f"insignificant_{category}": insignificant.count(category) for category in Category},
+        **{
+            f"significant_{category}": significant.count(category)
+            for category in Category
+        },
+        **{
+            f"insignificant_{category}": insignificant.count(category)
+            for category in Category
+        },
     }
 
 
@@ -62,7 +70,9 @@ def table() -> pd.DataFrame:
         ("5", "abnormal", None, Failed("timeout"), None),
     ]
     for study_id, study_class, site, outcome, row in rows:
-        builder.add(Study(study_id, "r", "c", study_class, fields={"site": site}), outcome, row)
+        builder.add(
+            Study(study_id, "r", "c", study_class, fields={"site": site}), outcome, row
+        )
     return builder.build()
 
 
@@ -90,7 +100,9 @@ SCALES: dict[str, Scale] = {
 def test_an_interval_stays_on_its_scale(scale: Scale, data: st.DataObject) -> None:
     low, high = scale
     most = 1e6 if high is None else high
-    values = data.draw(st.lists(st.floats(low, most, allow_subnormal=False), min_size=2))
+    values = data.draw(
+        st.lists(st.floats(low, most, allow_subnormal=False), min_size=2)
+    )
     mean = mean_interval(values, scale)
     near = 1e-9 * max(1, abs(mean.value))
     assert low <= mean.low <= mean.value + near
@@ -160,7 +172,12 @@ def test_a_score_goes_with_an_annotated_outcome_only() -> None:
 
 def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
     summary = summarise(table(), GREEN)
-    assert [summary[f"n_{k}"] for k in ("studies", "scored", "unparsed", "failed")] == [5, 3, 1, 1]
+    assert [summary[f"n_{k}"] for k in ("studies", "scored", "unparsed", "failed")] == [
+        5,
+        3,
+        1,
+        1,
+    ]
     assert summary["statistics"]["green"]["value"] == pytest.approx((1 + 0.5 + 0) / 3)
     abnormal, normal = summary["rates"]
     assert normal["study_class"] == "normal"
@@ -173,14 +190,19 @@ def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
     assert set(summary["statistics"]) == {one.name for one in GREEN.statistics}
     assert summary["reasons"] == {"unparsed: empty": 1, "failed: timeout": 1}
     assert summary["warnings"] == {"counts differ": 1}
-    assert summary["totals"]["significant_a"] == {"n": 2, "per_study": pytest.approx(2 / 3)}
+    assert summary["totals"]["significant_a"] == {
+        "n": 2,
+        "per_study": pytest.approx(2 / 3),
+    }
     assert summary["totals"]["insignificant_c"]["n"] == 1
     assert summary["totals"]["n_matched"] == {"n": 6, "per_study": 2.0}
 
 
 def test_studies_without_an_annotation_have_no_number() -> None:
     lost = table().query("outcome != 'annotated'")
-    numbers = [c for c in lost if c == "green" or re.match("(n|significant|insignificant)_", c)]
+    numbers = [
+        c for c in lost if c == "green" or re.match("(n|significant|insignificant)_", c)
+    ]
     assert len(numbers) == 16
     assert lost[numbers].isna().all().all()
     assert list(lost["reason"]) == ["empty", "timeout"]
@@ -202,7 +224,9 @@ def test_bounds_are_the_figures_if_all_unread_were_best_or_worst() -> None:
     assert all("bounds" not in one for one in normal["statistics"].values())
     # Of a reciprocal the best is the greatest.
     (turned,) = (s for s in rubrics.load("fineradscore").statistics if s.is_reciprocal)
-    assert bounds(Estimate(3, 1 / 2, None, None), turned, 1) == pytest.approx((4 / 10, 4 / 7))
+    assert bounds(Estimate(3, 1 / 2, None, None), turned, 1) == pytest.approx(
+        (4 / 10, 4 / 7)
+    )
 
 
 def test_rates_by_two_fields_and_by_a_missing_value() -> None:
@@ -211,7 +235,9 @@ def test_rates_by_two_fields_and_by_a_missing_value() -> None:
         ("abnormal", 3),
         ("normal", 2),
     ]
-    assert [(row["site"], row["study_class"], row["n_studies"]) for row in rows[:5]] == [
+    assert [
+        (row["site"], row["study_class"], row["n_studies"]) for row in rows[:5]
+    ] == [
         ("x", "abnormal", 1),
         ("x", "normal", 1),
         ("y", "abnormal", 1),
@@ -234,10 +260,16 @@ def test_whole_numbers_stay_whole_beside_a_study_without_one() -> None:
     read = Annotated(Annotation())
     for row, fields in enumerate([(3, 0.5, 2**70), (None, None, None)]):
         named = dict(zip(("site", "dose", "big"), fields, strict=True))
-        builder.add(Study(str(row), "x", "y", "normal", fields=named), read, counts(matched=1))
+        builder.add(
+            Study(str(row), "x", "y", "normal", fields=named), read, counts(matched=1)
+        )
     built = builder.build()
     assert built["site"].tolist() == [3, pd.NA]
-    assert built.to_csv(index=False).splitlines()[1].split(",")[3:6] == ["3", "0.5", str(2**70)]
+    assert built.to_csv(index=False).splitlines()[1].split(",")[3:6] == [
+        "3",
+        "0.5",
+        str(2**70),
+    ]
 
 
 def test_no_interval_has_a_width_of_nought() -> None:
@@ -261,10 +293,17 @@ def test_a_summary_says_whose_intervals_they_are() -> None:
     for row in range(24):
         fields = {"patient": f"p{row // 2}", "site": row // 2 % 2}
         numbers = counts("a" * (row // 2 % 3), matched=2)
-        builder.add(Study(str(row), "r", "c", "x", fields=fields), Annotated(Annotation()), numbers)
+        builder.add(
+            Study(str(row), "r", "c", "x", fields=fields),
+            Annotated(Annotation()),
+            numbers,
+        )
     by_patient = summarise(builder.build(), GREEN, ["site"])
     by_study = summarise(builder.build(), GREEN, ["site"], "none")
-    assert (by_patient["intervals_by"], "intervals_by" in by_study) == ("patient", False)
+    assert (by_patient["intervals_by"], "intervals_by" in by_study) == (
+        "patient",
+        False,
+    )
     sets = ([summary, *summary["rates"]] for summary in (by_patient, by_study))
     for wider, narrower in zip(*sets, strict=True):
         for name, narrow in narrower["statistics"].items():

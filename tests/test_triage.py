@@ -83,9 +83,19 @@ def counts(measures: Measures) -> list[float | None]:
         (Annotation((Item("reference_finding", "Effusion"),)), [None] * 4),
         (Annotation((Item("match", "Effusion"),)), [None] * 4),
     ],
-    ids=["missed", "graded lower", "graded higher", "one to two", "none", "no grade", "no link"],
+    ids=[
+        "missed",
+        "graded lower",
+        "graded higher",
+        "one to two",
+        "none",
+        "no grade",
+        "no link",
+    ],
 )
-def test_urgent_findings_of_a_study(annotation: Annotation, expected: list[float | None]) -> None:
+def test_urgent_findings_of_a_study(
+    annotation: Annotation, expected: list[float | None]
+) -> None:
     assert counts(CRIMSON.measured(annotation, Study("s", "x", "y"))) == expected
 
 
@@ -99,8 +109,16 @@ def test_recall_and_precision_are_ratios_of_sums() -> None:
         ],
     )
     recall, precision = statistics["urgent_recall"], statistics["urgent_precision"]
-    assert (recall["numerator"], recall["denominator"], recall["value"]) == (2, 3, 2 / 3)
-    assert (precision["numerator"], precision["denominator"], precision["value"]) == (2, 4, 0.5)
+    assert (recall["numerator"], recall["denominator"], recall["value"]) == (
+        2,
+        3,
+        2 / 3,
+    )
+    assert (precision["numerator"], precision["denominator"], precision["value"]) == (
+        2,
+        4,
+        0.5,
+    )
     assert recall["n"] == precision["n"] == 3
     assert statistics["no_missed_urgent"]["k"] == 2
     nothing = summary(CRIMSON, [crimson_reply([ACTIONABLE], [], [])])["urgent_recall"]
@@ -114,19 +132,30 @@ def correction(severity: int, *categories: str) -> Item:
 
 
 def test_fineradscore_says_what_urgent_is_missed_or_false() -> None:
-    missed = Annotation((correction(3, "b"), correction(4, "b", "c"), correction(2, "b")))
+    missed = Annotation(
+        (correction(3, "b"), correction(4, "b", "c"), correction(2, "b"))
+    )
     false = Annotation((correction(4, "a"), correction(3, "c")))
     study = Study("s", "x", "y")
-    measured = [FINERADSCORE.measured(one, study) for one in (missed, false, Annotation())]
+    measured = [
+        FINERADSCORE.measured(one, study) for one in (missed, false, Annotation())
+    ]
     assert [one["n_missed_urgent"] for one in measured] == [2, 0, 0]
     assert [one["n_false_urgent"] for one in measured] == [0, 1, 0]
     statistics = summary(FINERADSCORE, [missed, false, Annotation()])
-    assert (statistics["no_missed_urgent"]["k"], statistics["no_missed_urgent"]["n"]) == (2, 3)
+    assert (
+        statistics["no_missed_urgent"]["k"],
+        statistics["no_missed_urgent"]["n"],
+    ) == (2, 3)
     assert statistics["no_false_urgent"]["k"] == 2
     assert "urgent_recall" not in statistics
-    without_categories = restrict(FINERADSCORE, {"category": "no category was asked for"})
+    without_categories = restrict(
+        FINERADSCORE, {"category": "no category was asked for"}
+    )
     assert without_categories.measured(missed, study)["n_missed_urgent"] is None
-    without_emergent = restrict(FINERADSCORE, {"severity4": "the scale ends with urgent"})
+    without_emergent = restrict(
+        FINERADSCORE, {"severity4": "the scale ends with urgent"}
+    )
     assert without_emergent.measured(missed, study)["n_missed_urgent"] == 2
 
 
@@ -160,7 +189,9 @@ def test_validate_holds_a_judge_against_readers(invoke: Invoke, tmp_path: Path) 
     readers, judged = tmp_path / "readers", tmp_path / "judged"
     done = invoke("import", "tidy", tmp_path / "readings.csv", "--out", readers)
     assert done.exit_code == 0, done.stderr
-    done = invoke("fineradscore", readers / "reader-fern", "--judge", "lexicon", "--out", judged)
+    done = invoke(
+        "fineradscore", readers / "reader-fern", "--judge", "lexicon", "--out", judged
+    )
     assert done.exit_code == 0, done.stderr
     words = ("validate", judged, "--readers", readers)
     found = json.loads(invoke(*words, "--format", "json").stdout)

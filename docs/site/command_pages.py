@@ -26,7 +26,9 @@ def own_rubrics() -> list[str]:
 def pages() -> dict[str, str]:
     """Return the reference of the command line: where each page lies, and its Markdown."""
     root = click.Context(main, info_name="judge")
-    names = [name for name in main.list_commands(root) if not plugins.RUBRICS.packages(name)]
+    names = [
+        name for name in main.list_commands(root) if not plugins.RUBRICS.packages(name)
+    ]
     judging = own_rubrics()
     others = [name for name in names if name not in judging]
     found = {
@@ -60,7 +62,9 @@ def _index(root: click.Context, judging: list[str], others: list[str]) -> str:
         rows = []
         for name in names:
             if name in judging:
-                rows.append((f"[`judge {name}`](rubric.md)", rubrics.load(name).summary))
+                rows.append(
+                    (f"[`judge {name}`](rubric.md)", rubrics.load(name).summary)
+                )
             elif name in others:
                 context = _context(root, name)
                 short = context.command.get_short_help_str(200)
@@ -75,7 +79,11 @@ def _index(root: click.Context, judging: list[str], others: list[str]) -> str:
 
 def _table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(
-        ["| command | what it does |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)]
+        [
+            "| command | what it does |",
+            "|---|---|",
+            *(f"| {a} | {b} |" for a, b in rows),
+        ]
     )
 
 
@@ -105,7 +113,10 @@ def _page(context: click.Context) -> Iterator[str]:
         for name in command.list_commands(context):
             short = _context(context, name).command.get_short_help_str(200)
             rows.append(
-                (f"[`{context.command_path} {name}`]({context.info_name}-{name}.md)", short)
+                (
+                    f"[`{context.command_path} {name}`]({context.info_name}-{name}.md)",
+                    short,
+                )
             )
         yield _table(rows)
     for title, rows in _records(context).items():
@@ -144,5 +155,6 @@ def _options(rows: list[tuple[str, str]]) -> str:
 def as_html(text: str) -> str:
     """Return a line of plain text as HTML; what stands in backticks, and an option, is code."""
     return _CODE.sub(
-        lambda found: f"<code>{found[1] or found[0]}</code>", html.escape(text, quote=False)
+        lambda found: f"<code>{found[1] or found[0]}</code>",
+        html.escape(text, quote=False),
     )

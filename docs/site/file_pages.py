@@ -114,7 +114,9 @@ _SOMETIMES: dict[str, frozenset[str]] = {
 def pages(examples: Path) -> dict[str, str]:
     """Return the reference of files; raises ValueError for what is not described."""
     with tempfile.TemporaryDirectory() as folder:
-        refs, preds = (json.loads((examples / name).read_text("utf-8")) for name in _FILES)
+        refs, preds = (
+            json.loads((examples / name).read_text("utf-8")) for name in _FILES
+        )
         done = judge.run(refs, preds, out=Path(folder) / "run")
         return {
             f"{_FOLDER}inputs.md": _inputs(),
@@ -155,14 +157,20 @@ def _run_folder(done: judge.Run) -> str:
     table = done.table()
     measures = {measure.name for measure in done.rubric.measures}
     fields = set(done.manifest["fields"])
-    _same("columns of studies.csv", set(COLUMNS), set(table.columns) - measures - fields)
+    _same(
+        "columns of studies.csv", set(COLUMNS), set(table.columns) - measures - fields
+    )
     _same("fixed columns of studies.csv", set(COLUMNS), set(FIXED))
     columns = [(f"`{name}`", said) for name, said in COLUMNS.items()]
     columns.insert(
-        3, ("*each further field*", "As your files have it: site, dataset, patient, ...")
+        3,
+        ("*each further field*", "As your files have it: site, dataset, patient, ..."),
     )
     columns.append(
-        ("*each measure*", "The rubric's numbers: its page has them. Empty where not scored.")
+        (
+            "*each measure*",
+            "The rubric's numbers: its page has them. Empty where not scored.",
+        )
     )
     return "\n\n".join(
         [
@@ -172,11 +180,23 @@ def _run_folder(done: judge.Run) -> str:
                 ("file", "what it holds"),
                 [
                     ("`manifest.json`", "what made the run: [below](#manifestjson)"),
-                    ("`annotations.jsonl`", "a line a study: [its fields](annotations.md)"),
-                    ("`studies.csv`, `studies.parquet`", "a row a study: [below](#studiescsv)"),
+                    (
+                        "`annotations.jsonl`",
+                        "a line a study: [its fields](annotations.md)",
+                    ),
+                    (
+                        "`studies.csv`, `studies.parquet`",
+                        "a row a study: [below](#studiescsv)",
+                    ),
                     ("`summary.json`", "what was printed: [its fields](summary.md)"),
-                    ("`server.log`", "what a vLLM server wrote, where the run started one"),
-                    ("`reviews.jsonl`, `readings.jsonl`", "what people wrote on the pages, if any"),
+                    (
+                        "`server.log`",
+                        "what a vLLM server wrote, where the run started one",
+                    ),
+                    (
+                        "`reviews.jsonl`, `readings.jsonl`",
+                        "what people wrote on the pages, if any",
+                    ),
                 ],
             ),
             "## studies.csv { #studiescsv }",
@@ -257,7 +277,9 @@ def _described(
     for name in words:
         if name not in kinds and (kind := _kind_at(real, name)):
             kinds[name] = kind
-    kinds |= {name: "any, not always there" for name in _SOMETIMES[file] if name not in kinds}
+    kinds |= {
+        name: "any, not always there" for name in _SOMETIMES[file] if name not in kinds
+    }
     _same(f"fields of {file}", set(words), {*kinds, *real})
     return _table(
         ("field", "type", "what it says"),
@@ -273,7 +295,9 @@ def _kind_at(real: Any, path: str) -> str:  # noqa: ANN401 - JSON's types
         if part == "[]":
             real = real[0]
         else:
-            real = next(iter(real.values())) if part == "NAME" else real.get(part, _ABSENT)
+            real = (
+                next(iter(real.values())) if part == "NAME" else real.get(part, _ABSENT)
+            )
         if real is _ABSENT:
             return ""
     return _kind_of(real)
@@ -285,7 +309,9 @@ def _fields(form: type, before: str = "") -> Iterator[tuple[str, str]]:
         kind, inner = _read(hint)
         path = f"{before}{name}"
         yield path, kind
-        if inner is not None and inner is not KeptAnswer:  # the same as the answer's own
+        if (
+            inner is not None and inner is not KeptAnswer
+        ):  # the same as the answer's own
             yield from _fields(inner, f"{path}{_WITHIN[get_origin(_bare(hint))]}")
 
 

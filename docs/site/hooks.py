@@ -50,7 +50,11 @@ def _filled(entry: Any) -> Any:  # noqa: ANN401 - lists, dictionaries and texts 
         return [_filled(one) for one in entry]
     if isinstance(entry, dict):
         return {title: _filled(of) for title, of in entry.items()}
-    return [name for name in generated() if name.startswith(entry)] if entry[-1] == "/" else entry
+    return (
+        [name for name in generated() if name.startswith(entry)]
+        if entry[-1] == "/"
+        else entry
+    )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
@@ -70,7 +74,9 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for target in sorted(outside):
         if (ROOT / target).is_file():
             path = str(ROOT / target)
-            files.append(File.generated(config, links.in_site(target), abs_src_path=path))
+            files.append(
+                File.generated(config, links.in_site(target), abs_src_path=path)
+            )
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:

@@ -29,7 +29,9 @@ def in_site(source: str) -> str:
     """Return where a file of the repository is in the site."""
     if source in PAGES:
         return PAGES[source]
-    return source.removeprefix("docs/") if source.startswith("docs/") else _COPIES + source
+    return (
+        source.removeprefix("docs/") if source.startswith("docs/") else _COPIES + source
+    )
 
 
 def is_copied(source: str) -> bool:

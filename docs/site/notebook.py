@@ -53,7 +53,9 @@ def execute(path: Path) -> None:
     import nbformat
 
     # A cell's `!judge` is that of the Python that runs here.
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ["PATH"] = (
+        f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(
         notebook,

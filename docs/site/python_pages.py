@@ -22,7 +22,16 @@ _FOR_PACKAGES = (
         "What a rubric declares",
         {
             judge.rubrics: (
-                *("Kind", "Facet", "Label", "Measure", "Counted", "Statistic", "Order", "Tally"),
+                *(
+                    "Kind",
+                    "Facet",
+                    "Label",
+                    "Measure",
+                    "Counted",
+                    "Statistic",
+                    "Order",
+                    "Tally",
+                ),
                 *("StructuredReply", "Source"),
             )
         },
@@ -50,7 +59,9 @@ def pages() -> dict[str, str]:
     functions = {name: of for name, of in public.items() if inspect.isfunction(of)}
     errors = {name: of for name, of in public.items() if _is_error(of)}
     made = {name: public[name] for name in _RESULTS}
-    rest = {name: of for name, of in public.items() if name not in functions | errors | made}
+    rest = {
+        name: of for name, of in public.items() if name not in functions | errors | made
+    }
     run = {"Run": rest.pop("Run")}
     del rest["__version__"]  # in the table alone
     lines = [
@@ -72,8 +83,13 @@ def pages() -> dict[str, str]:
         ("values", "Studies, outcomes, rubrics", rest),
         ("errors", "Errors", errors),
     ):
-        found[f"{_FOLDER}{page}.md"] = "\n\n".join([f"# {title}", *_entries("judge", names)])
-        table += [f"| [`{name}`]({page}.md#{name}) | {_first(of)} |" for name, of in names.items()]
+        found[f"{_FOLDER}{page}.md"] = "\n\n".join(
+            [f"# {title}", *_entries("judge", names)]
+        )
+        table += [
+            f"| [`{name}`]({page}.md#{name}) | {_first(of)} |"
+            for name, of in names.items()
+        ]
     for page, title, modules in _FOR_PACKAGES:
         parts = [f"# {title}"]
         for module, of_module in modules.items():
@@ -133,15 +149,21 @@ def _called(name: str, of: Callable[..., object]) -> str:
     if _is_error(of):
         return f"raise {name}(...)" if name == "JudgeError" else f"except {name}: ..."
     signature = inspect.signature(of)
-    own = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
+    own = [
+        one for one in signature.parameters.values() if one.name not in ("self", "cls")
+    ]
     own = [one for one in own if not one.name.startswith("_")]
     shown = [_parameter(one) for one in own]
-    stars = [at for at, one in enumerate(own) if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    stars = [
+        at for at, one in enumerate(own) if one.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
     has_rest = any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in own)
     if stars and not has_rest:
         shown.insert(stars[0], "*")
     returned = signature.return_annotation
-    is_said = isinstance(returned, str) and returned != "None" and not inspect.isclass(of)
+    is_said = (
+        isinstance(returned, str) and returned != "None" and not inspect.isclass(of)
+    )
     arrow = f" -> {returned}" if is_said else ""
     flat = f"{name}({', '.join(shown)}){arrow}"
     if len(flat) <= 88:
@@ -191,7 +213,9 @@ def _members(of: type) -> Iterator[str]:
             inner = member.__func__
         if not inspect.isfunction(inner) or not inspect.getdoc(inner):
             continue
-        is_read = isinstance(member, property) or (inner is not member and hasattr(member, "func"))
+        is_read = isinstance(member, property) or (
+            inner is not member and hasattr(member, "func")
+        )
         yield f"### `{of.__name__}.{name}` {{ #{of.__name__}.{name} }}"
         returned = inspect.signature(inner).return_annotation
         shown = f"{name}: {returned}" if is_read else _called(name, inner)

@@ -24,7 +24,10 @@ def pages() -> dict[str, str]:
         ),
         _table(
             ("rubric", "version", "what it does"),
-            [(f"[{one.title}]({one.name}.md)", str(one.version), one.summary) for one in loaded],
+            [
+                (f"[{one.title}]({one.name}.md)", str(one.version), one.summary)
+                for one in loaded
+            ],
         ),
     ]
     found = {f"{_FOLDER}index.md": "\n\n".join(index)}
@@ -93,16 +96,24 @@ def _page(rubric: Rubric) -> str:
 def _number(source: Source) -> str:
     """Return where a work is found."""
     names = {"doi": "doi:", "eprint": "arXiv:"}
-    found = [f"{names[name]}{of}" for name, of in source.fields.items() if name in names]
+    found = [
+        f"{names[name]}{of}" for name, of in source.fields.items() if name in names
+    ]
     return f" ({', '.join(found)})" if found else ""
 
 
 def _kind(kind: Kind) -> tuple[str, str, str]:
-    return f"`{kind.name}`", kind.plural, ", ".join(f"`{one}`" for one in kind.facets) or "none"
+    return (
+        f"`{kind.name}`",
+        kind.plural,
+        ", ".join(f"`{one}`" for one in kind.facets) or "none",
+    )
 
 
 def _labels(facet: Facet) -> list[tuple[str, ...]]:
-    return [(f"`{one.name}`", facet.text(one.name), one.tone or "-") for one in facet.labels]
+    return [
+        (f"`{one.name}`", facet.text(one.name), one.tone or "-") for one in facet.labels
+    ]
 
 
 def _measure(one: Measure) -> tuple[str, ...]:

@@ -22,11 +22,17 @@ from judge.reward import Reward
 
 def main(steps: int) -> list[float]:
     """Train so many steps; returns the mean reward of each."""
-    logging.basicConfig(level=logging.WARNING)  # the reward says what it could not judge
+    logging.basicConfig(
+        level=logging.WARNING
+    )  # the reward says what it could not judge
     rows = studies()  # (1) your prompts, with the radiologist's report in a column
-    model, tokenizer = make([text for row in rows for text in row.values()])  # (2) your model
+    model, tokenizer = make(
+        [text for row in rows for text in row.values()]
+    )  # (2) your model
     with (
-        Reward(rubric="green", judge="lexicon") as reward,  # (3) judge="vllm:..." or "gpt-6-luna"
+        Reward(
+            rubric="green", judge="lexicon"
+        ) as reward,  # (3) judge="vllm:..." or "gpt-6-luna"
         tempfile.TemporaryDirectory() as folder,
     ):
         trainer = GRPOTrainer(
@@ -52,7 +58,9 @@ def main(steps: int) -> list[float]:
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-        print(f"{reward.n_scored} completions were scored, {reward.unscored.total()} were not")
+        print(
+            f"{reward.n_scored} completions were scored, {reward.unscored.total()} were not"
+        )
         print(f"by {reward.signature}")
     return [row["reward"] for row in trainer.state.log_history if "reward" in row]
 

@@ -28,7 +28,9 @@ GROUP, LENGTH = 8, 4
 
 def main(steps: int) -> list[float]:
     """Train so many steps; returns the mean reward of each."""
-    logging.basicConfig(level=logging.WARNING)  # the reward says what it could not judge
+    logging.basicConfig(
+        level=logging.WARNING
+    )  # the reward says what it could not judge
     config = OmegaConf.load(HERE / "verl.yaml")
     config.reward.custom_reward_function.path = str(HERE / "verl_reward.py")
     rows = studies()
@@ -37,7 +39,11 @@ def main(steps: int) -> list[float]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     means = []
     for step in range(steps):
-        batch = [row for at in range(4) for row in [rows[(4 * step + at) % len(rows)]] * GROUP]
+        batch = [
+            row
+            for at in range(4)
+            for row in [rows[(4 * step + at) % len(rows)]] * GROUP
+        ]
         asked = tokenizer([row["prompt"] for row in batch], return_tensors="pt")
         written = model.generate(
             input_ids=asked.input_ids,
@@ -55,13 +61,17 @@ def main(steps: int) -> list[float]:
             },
             non_tensors={
                 "data_source": np.array(["examples"] * len(batch), dtype=object),
-                "reward_model": np.array([{"ground_truth": row["report"]} for row in batch]),
+                "reward_model": np.array(
+                    [{"ground_truth": row["report"]} for row in batch]
+                ),
                 "extra_info": np.array([{} for _ in batch]),
             },
         )
         rewards = manager.loop.run_until_complete(scores(manager, data))
         groups = rewards.view(-1, GROUP)
-        gains = (groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 1e-4)
+        gains = (groups - groups.mean(1, keepdim=True)) / (
+            groups.std(1, keepdim=True) + 1e-4
+        )
         logits = model(written).logits[:, -LENGTH - 1 : -1]
         chosen = logits.log_softmax(-1).gather(2, answers.unsqueeze(2)).sum((1, 2))
         loss = -(gains.view(-1) * chosen).mean()

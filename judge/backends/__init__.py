@@ -20,10 +20,21 @@ __all__ = ["LEXICON", "TIMEOUT", "Judge", "JudgeSettings", "load"]
 
 LEXICON, _OPENAI = "lexicon", "openai"
 # Who serves models behind an API, and the module of each.
-_PROVIDERS = {_OPENAI: "openai", "anthropic": "anthropic", "google": "google", "azure": "azure"}
+_PROVIDERS = {
+    _OPENAI: "openai",
+    "anthropic": "anthropic",
+    "google": "google",
+    "azure": "azure",
+}
 # The module of each kind of judge, with its function `load`. The kind is the part of a name before
 # the colon; a name without a colon is a model behind an API.
-_MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "local", **_PROVIDERS}
+_MODULES = {
+    LEXICON: "lexicon.judge",
+    "vllm": "vllm",
+    "ray": "ray",
+    "hf": "local",
+    **_PROVIDERS,
+}
 # What these take of `JudgeSettings.options`; the others take any flag of `vllm serve`.
 _OPTIONS: dict[str, set[str]] = {LEXICON: set(), "hf": {"cpu"}} | {
     provider: set() for provider in _PROVIDERS
@@ -51,12 +62,20 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         plugins.BACKENDS.check_unique(kind)
     if not (kind == LEXICON or (kind in _MODULES and colon)):
         # Not so close that `llama3:8b`, a model's name, is taken for a slip.
-        slip = difflib.get_close_matches(kind.lower(), [*_MODULES] if colon else [LEXICON], 1, 0.7)
+        slip = difflib.get_close_matches(
+            kind.lower(), [*_MODULES] if colon else [LEXICON], 1, 0.7
+        )
         # At OpenAI only a fine-tuned model, ft:MODEL:..., has a colon; a server's is model2:8b.
-        is_elsewhere = settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
+        is_elsewhere = (
+            settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
+        )
         is_odd = colon and kind.isalpha() and kind != "ft" and not is_elsewhere
         if not spec.strip() or kind in _MODULES or slip or is_odd:
-            meant = f" Did you mean {slip[0]}{colon}{name if colon else ''}?" if slip else ""
+            meant = (
+                f" Did you mean {slip[0]}{colon}{name if colon else ''}?"
+                if slip
+                else ""
+            )
             raise JudgeError(
                 f"unknown judge {spec!r}.{meant} Write {LEXICON} for the built-in judge, "
                 "vllm:MODEL, ray:MODEL, hf:MODEL, a model's name such as gpt-6-luna or "
@@ -65,11 +84,15 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         # A server that --base-url names speaks OpenAI's protocol, whatever its model is called.
         kind, name = _OPENAI if settings.base_urls else models.provider_of(spec), spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
-        raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
+        raise JudgeError(
+            f"the judge {spec} takes no setting {min(strange)!r}; leave it out"
+        )
     if settings.base_urls and kind not in (*_PROVIDERS, "vllm", "ray"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     if kind not in _PROVIDERS and settings.service_tier is not None:
-        raise JudgeError(f"the judge {spec} has no service tiers; leave out --service-tier")
+        raise JudgeError(
+            f"the judge {spec} has no service tiers; leave out --service-tier"
+        )
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")
     judge: Judge = module.load(name, rubric, settings)
     return judge

@@ -23,14 +23,20 @@ def guarded(kind: str, judge: Judge) -> Judge:
     for name in ("name", "version"):
         value = getattr(judge, name, None)
         if not isinstance(value, str) or not value:
-            raise BACKENDS.error(kind, f"gives a Judge whose {name} is no text but {value!r:.80}")
+            raise BACKENDS.error(
+                kind, f"gives a Judge whose {name} is no text but {value!r:.80}"
+            )
     if not isinstance(judge.sampling, Mapping):
-        raise BACKENDS.error(kind, f"gives a Judge whose sampling is {judge.sampling!r:.80}")
+        raise BACKENDS.error(
+            kind, f"gives a Judge whose sampling is {judge.sampling!r:.80}"
+        )
     # In the object itself, since its class is the package's.
     vars(judge).update(
         request=_checked(kind, "request", judge.request, _is_request),
         request_step=_checked(kind, "request_step", judge.request_step, _is_request),
-        repair_request=_checked(kind, "repair_request", judge.repair_request, _is_repair),
+        repair_request=_checked(
+            kind, "repair_request", judge.repair_request, _is_repair
+        ),
         complete=_awaited(kind, "complete", judge.complete, _is_completion),
         ready=_awaited(kind, "ready", judge.ready, _is_anything),
         aclose=_awaited(kind, "aclose", judge.aclose, _is_anything),
@@ -38,7 +44,9 @@ def guarded(kind: str, judge: Judge) -> Judge:
     return judge
 
 
-def _checked(kind: str, name: str, method: _Method, is_right: Callable[[Any], bool]) -> _Method:
+def _checked(
+    kind: str, name: str, method: _Method, is_right: Callable[[Any], bool]
+) -> _Method:
     def work(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         try:
             value = method(*args, **kwargs)
@@ -52,7 +60,10 @@ def _checked(kind: str, name: str, method: _Method, is_right: Callable[[Any], bo
 
 
 def _awaited(
-    kind: str, name: str, method: Callable[..., Awaitable[Any]], is_right: Callable[[Any], bool]
+    kind: str,
+    name: str,
+    method: Callable[..., Awaitable[Any]],
+    is_right: Callable[[Any], bool],
 ) -> _Method:
     async def work(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         try:
@@ -68,12 +79,16 @@ def _awaited(
 
 def _failed(kind: str, name: str, error: BaseException) -> JudgeError:
     words = " ".join(str(error).split())[:300]
-    return BACKENDS.error(kind, f"failed in {name}: {type(error).__name__}: {words}".rstrip(": "))
+    return BACKENDS.error(
+        kind, f"failed in {name}: {type(error).__name__}: {words}".rstrip(": ")
+    )
 
 
 def _held(kind: str, name: str, value: Any, is_right: Callable[[Any], bool]) -> Any:  # noqa: ANN401
     if not is_right(value):
-        raise BACKENDS.error(kind, f"returns {value!r:.80} from {name}, which is no such value")
+        raise BACKENDS.error(
+            kind, f"returns {value!r:.80} from {name}, which is no such value"
+        )
     return value
 
 

@@ -27,7 +27,9 @@ CONFIG = "output_config"
 
 
 def _connect(connection: Connection, key: str) -> Client:
-    from judge.backends.anthropic_client import AnthropicClient  # loads anthropic: only to ask
+    from judge.backends.anthropic_client import (
+        AnthropicClient,  # loads anthropic: only to ask
+    )
 
     return AnthropicClient(connection, key)
 
@@ -75,13 +77,21 @@ class AnthropicJudge(HostedJudge):
         The instructions are marked for the prompt cache: they are the same for all studies.
         """
         turns = self.turns(self.described(request))
-        instructions = "\n\n".join(turn.content for turn in turns if turn.role == "system")
+        instructions = "\n\n".join(
+            turn.content for turn in turns if turn.role == "system"
+        )
         messages = [
-            {"role": turn.role, "content": turn.content} for turn in turns if turn.role != "system"
+            {"role": turn.role, "content": turn.content}
+            for turn in turns
+            if turn.role != "system"
         ]
         body: dict[str, Any] = {"messages": messages}
         if instructions:
-            marked = {"type": "text", "text": instructions, "cache_control": {"type": "ephemeral"}}
+            marked = {
+                "type": "text",
+                "text": instructions,
+                "cache_control": {"type": "ephemeral"},
+            }
             body["system"] = [marked]
         if request.schema is not None and self.mode is Mode.JSON_SCHEMA:
             body[CONFIG] = {"format": self._format(request.schema)}

@@ -42,7 +42,9 @@ class AnthropicReplies(ReplyReader):
         except (AttributeError, LookupError, TypeError) as error:
             raise UnreadableReplyError(f"it is not {self.what}") from error
         elsewhere = "its reasoning" if has_thought else None
-        return self.answer(text, stop_reason, model=model, mode=mode, elsewhere=elsewhere)
+        return self.answer(
+            text, stop_reason, model=model, mode=mode, elsewhere=elsewhere
+        )
 
     def tokens_of(self, usage: Mapping[str, Any]) -> Usage | None:
         """Return the counts of tokens; None where they are no whole numbers.
@@ -97,7 +99,12 @@ class AnthropicClient(SdkClient):
         super().__init__(connection, AnthropicReplies(connection.base_url, key))
         self._anthropic = client(connection, key)
 
-    async def post(self, path: str, body: Mapping[str, Any], content: bytes) -> httpx2.Response:  # noqa: ARG002
+    async def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],  # noqa: ARG002
+        content: bytes,
+    ) -> httpx2.Response:
         """Send a body as JSON and return the reply as it came."""
         return await self._anthropic.post(
             path,

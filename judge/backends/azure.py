@@ -35,7 +35,9 @@ PROVIDER = Provider(
 
 def load(deployment: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge for a deployment; raises `JudgeError` where no resource is named."""
-    urls = settings.base_urls or (settings.environ.get(_ENDPOINT, "").strip().rstrip("/"),)
+    urls = settings.base_urls or (
+        settings.environ.get(_ENDPOINT, "").strip().rstrip("/"),
+    )
     if not urls[0]:
         raise JudgeError(
             f"azure:{deployment} needs the address of your resource: set {_ENDPOINT} or --base-url "

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from judge.prompts import Prompt
 from judge.rubrics.questions import Step
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed, Usage
+from judge.types import (
+    Completion,
+    CompletionRequest,
+    JudgeError,
+    Message,
+    Study,
+    Unparsed,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -68,7 +76,9 @@ class StudyError(AskError):
 class TransientError(AskError):
     """The same request may be answered later, after `retry_after` seconds if that is set."""
 
-    def __init__(self, reason: str, detail: str = "", retry_after: float | None = None) -> None:
+    def __init__(
+        self, reason: str, detail: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(reason, detail)
         self.retry_after = retry_after
 
@@ -125,7 +135,11 @@ class RefusedError(Exception):
         self.form: object = None  # a RequestForm: how it was asked, where that is known
 
     def __str__(self) -> str:
-        return f"status {self.status}: {self.detail}" if self.detail else f"status {self.status}"
+        return (
+            f"status {self.status}: {self.detail}"
+            if self.detail
+            else f"status {self.status}"
+        )
 
 
 class Client(ABC):
@@ -316,7 +330,9 @@ class ChatJudge(Judge):
     prompt: Prompt
     form: Form = None
     questions: Mapping[str, tuple[Prompt, Form]] = field(default_factory=dict)
-    _schemas: dict[type[BaseModel], Mapping[str, object]] = field(init=False, default_factory=dict)
+    _schemas: dict[type[BaseModel], Mapping[str, object]] = field(
+        init=False, default_factory=dict
+    )
 
     @property
     def takes_turns(self) -> bool:
@@ -343,7 +359,9 @@ class ChatJudge(Judge):
         if form is not None and self.takes_forms:
             schema = self.schema_of(form)
         turns = prompt.about(study)
-        return CompletionRequest(self.endpoint, self.version, turns, self.sampling, schema)
+        return CompletionRequest(
+            self.endpoint, self.version, turns, self.sampling, schema
+        )
 
     def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
@@ -351,7 +369,11 @@ class ChatJudge(Judge):
         """Return the conversation with that answer and what was wrong with it."""
         if not self.takes_turns:
             return None
-        wrong = f"{unparsed.reason}: {unparsed.detail}" if unparsed.detail else unparsed.reason
+        wrong = (
+            f"{unparsed.reason}: {unparsed.detail}"
+            if unparsed.detail
+            else unparsed.reason
+        )
         shown = completion.text
         if unparsed.reason == "truncated":
             shown = shown[:_SHOWN_OF_CUT]
@@ -403,5 +425,7 @@ class JudgeSettings:
     @property
     def base_urls(self) -> tuple[str, ...]:
         """The addresses of `base_url`, each once."""
-        urls = (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ()
+        urls = (
+            (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ()
+        )
         return tuple(dict.fromkeys(url.rstrip("/") for url in urls))

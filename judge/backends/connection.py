@@ -37,7 +37,9 @@ class Connection:
 
     def __post_init__(self) -> None:
         try:
-            is_address = _ADDRESS.fullmatch(self.base_url) and urlsplit(self.base_url).port != 0
+            is_address = (
+                _ADDRESS.fullmatch(self.base_url) and urlsplit(self.base_url).port != 0
+            )
         except ValueError:
             is_address = False
         if not is_address:  # not shown: it may hold a key
@@ -64,7 +66,9 @@ class Connection:
     @property
     def way(self) -> str:
         """The proxy on the way in words, without its password; "" where there is none."""
-        return f", through the proxy {without_secrets(self.proxy)}" if self.proxy else ""
+        return (
+            f", through the proxy {without_secrets(self.proxy)}" if self.proxy else ""
+        )
 
     def key(self, environ: Mapping[str, str], name: str) -> str:
         """Return the key in the variable `name`; raises `JudgeError` where one is needed."""
@@ -90,7 +94,11 @@ class Pool(Servers):
     """
 
     def __init__(
-        self, places: Sequence[Place], model: str, say: Callable[[str], None], connect: Connect
+        self,
+        places: Sequence[Place],
+        model: str,
+        say: Callable[[str], None],
+        connect: Connect,
     ) -> None:
         self.places = tuple(places)
         self._clients: dict[Connection, Client] = {}
@@ -99,7 +107,9 @@ class Pool(Servers):
         self._lost_at: dict[Connection, float] = {}
         self._model, self._say, self._connect = model, say, connect
         self.location = ", ".join(connection.base_url for connection, _ in places)
-        remote = (connection.base_url for connection, _ in places if not connection.is_local)
+        remote = (
+            connection.base_url for connection, _ in places if not connection.is_local
+        )
         self.billing_url = next(remote, None)
 
     async def ask(
@@ -145,7 +155,9 @@ class Pool(Servers):
         there = [place for place in self.places if not self._is_out(place[0], now)]
         if not there:  # the one that was lost the longest ago
             return min(self.places, key=lambda place: self._lost_at[place[0]])
-        return min(there, key=lambda place: (self._in_flight[place[0]], self._asked[place[0]]))
+        return min(
+            there, key=lambda place: (self._in_flight[place[0]], self._asked[place[0]])
+        )
 
     def _is_out(self, connection: Connection, now: float) -> bool:
         lost_at = self._lost_at.get(connection)

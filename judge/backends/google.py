@@ -13,7 +13,13 @@ from typing import Any
 
 from judge.backends.base import Client, Judge, JudgeSettings, Mode
 from judge.backends.connection import Connection
-from judge.backends.hosted import EFFORT, SERVICE_TIER, HostedJudge, Provider, require_sdk
+from judge.backends.hosted import (
+    EFFORT,
+    SERVICE_TIER,
+    HostedJudge,
+    Provider,
+    require_sdk,
+)
 from judge.rubrics import Rubric
 from judge.types import CompletionRequest
 
@@ -23,7 +29,9 @@ _NAMES = {"max_tokens": "max_output_tokens"}
 
 
 def _connect(connection: Connection, key: str) -> Client:
-    from judge.backends.google_client import GoogleClient  # loads google-genai: only to ask
+    from judge.backends.google_client import (
+        GoogleClient,  # loads google-genai: only to ask
+    )
 
     return GoogleClient(connection, key)
 
@@ -56,7 +64,9 @@ class GoogleJudge(HostedJudge):
     def conversation(self, request: CompletionRequest) -> dict[str, Any]:
         """Return the contents, and the configuration with instructions and form."""
         turns = self.turns(self.described(request))
-        instructions = "\n\n".join(turn.content for turn in turns if turn.role == "system")
+        instructions = "\n\n".join(
+            turn.content for turn in turns if turn.role == "system"
+        )
         contents = []
         for turn in turns:
             if turn.role != "system":

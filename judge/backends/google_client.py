@@ -55,16 +55,25 @@ class GoogleReplies(ReplyReader):
             blocked = (answer.get("promptFeedback") or {}).get("blockReason")
             candidates = answer.get("candidates") or []
             if blocked and not candidates:
-                raise StudyError("content filter", f"the prompt was blocked: {blocked}"[:300])
+                raise StudyError(
+                    "content filter", f"the prompt was blocked: {blocked}"[:300]
+                )
             candidate = candidates[0]
             parts = (candidate.get("content") or {}).get("parts") or []
-            text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+            text = "".join(
+                part.get("text") or "" for part in parts if not part.get("thought")
+            )
             has_thought = any(part.get("thought") for part in parts)
-            finish_reason, model = candidate.get("finishReason"), answer.get("modelVersion")
+            finish_reason, model = (
+                candidate.get("finishReason"),
+                answer.get("modelVersion"),
+            )
         except (AttributeError, LookupError, TypeError) as error:
             raise UnreadableReplyError(f"it is not {self.what}") from error
         elsewhere = "its reasoning" if has_thought else None
-        return self.answer(text, finish_reason, model=model, mode=mode, elsewhere=elsewhere)
+        return self.answer(
+            text, finish_reason, model=model, mode=mode, elsewhere=elsewhere
+        )
 
     def tokens_of(self, usage: Mapping[str, Any]) -> Usage | None:
         """Return the counts of tokens; None where they are no whole numbers.
@@ -77,7 +86,9 @@ class GoogleReplies(ReplyReader):
         read = token_count(usage.get("cachedContentTokenCount") or 0)
         if sent is None or made is None or thought is None or read is None:
             return None
-        return Usage(prompt_tokens=sent, completion_tokens=made + thought, cached_tokens=read)
+        return Usage(
+            prompt_tokens=sent, completion_tokens=made + thought, cached_tokens=read
+        )
 
     def refusable(self, sent: Mapping[str, Any]) -> list[str]:
         """Return what a refusal of a request may be about."""
@@ -86,7 +97,10 @@ class GoogleReplies(ReplyReader):
 
 
 def client(
-    connection: Connection, key: str, most_bytes: int = MOST_BYTES, api_version: str | None = None
+    connection: Connection,
+    key: str,
+    most_bytes: int = MOST_BYTES,
+    api_version: str | None = None,
 ) -> tuple[genai.Client, httpx2.AsyncClient]:
     """Return a client that sends each request once, and the HTTP client that it uses.
 
@@ -114,9 +128,16 @@ class GoogleClient(SdkClient):
         super().__init__(connection, GoogleReplies(connection.base_url, key))
         self._genai, self._http = client(connection, key)
 
-    async def post(self, path: str, body: Mapping[str, Any], content: bytes) -> httpx2.Response:  # noqa: ARG002
+    async def post(
+        self,
+        path: str,  # noqa: ARG002
+        body: Mapping[str, Any],
+        content: bytes,  # noqa: ARG002
+    ) -> httpx2.Response:
         """Send a body and return the reply as it came."""
-        config = types.GenerateContentConfig(**body[CONFIG], should_return_http_response=True)
+        config = types.GenerateContentConfig(
+            **body[CONFIG], should_return_http_response=True
+        )
         made = await self._genai.aio.models.generate_content(
             model=body["model"], contents=body["contents"], config=config
         )

@@ -76,13 +76,20 @@ class Provider:
             if settings.sends:
                 key = self._key(model, connection, settings.environ)
             else:
-                key = settings.environ.get(self.key_variable(connection), "").strip() or NO_KEY
+                key = (
+                    settings.environ.get(self.key_variable(connection), "").strip()
+                    or NO_KEY
+                )
             found.append((connection, key))
         if named and not settings.base_urls:
-            settings.say(f"The server is the one that {self.url_variable} names: {named}")
+            settings.say(
+                f"The server is the one that {self.url_variable} names: {named}"
+            )
         return found
 
-    def _key(self, model: str, connection: Connection, environ: Mapping[str, str]) -> str:
+    def _key(
+        self, model: str, connection: Connection, environ: Mapping[str, str]
+    ) -> str:
         try:
             return connection.key(environ, self.key_variable(connection))
         except JudgeError as error:
@@ -94,7 +101,9 @@ class Provider:
                 "lexicon for the built-in judge"
             ) from error
 
-    def parts(self, model: str, rubric: Rubric, settings: JudgeSettings) -> dict[str, Any]:
+    def parts(
+        self, model: str, rubric: Rubric, settings: JudgeSettings
+    ) -> dict[str, Any]:
         """Return what a `HostedJudge` of this provider is made of."""
         places = self.places(model, settings)
         prompt, reply = options.prompt_and_reply(rubric, model, settings)
@@ -109,7 +118,10 @@ class Provider:
             limit = models.MAX_TOKENS
         elif limit is None:
             limit = models.max_tokens(model, facts, effort)
-        if settings.service_tier is not None and settings.service_tier not in self.service_tiers:
+        if (
+            settings.service_tier is not None
+            and settings.service_tier not in self.service_tiers
+        ):
             known = ", ".join(self.service_tiers) or "none"
             raise JudgeError(
                 f"{self.name} has no service tier {settings.service_tier!r} (there are: {known}); "
@@ -144,14 +156,22 @@ def require_sdk(module: str, package: str, model: str) -> None:
     except ModuleNotFoundError:  # the package that it is a part of
         is_there = False
     if not is_there:
-        raise JudgeError(f"the judge {model} needs the package {package}: {install(package)}")
+        raise JudgeError(
+            f"the judge {model} needs the package {package}: {install(package)}"
+        )
 
 
 def _check_sampling(facts: ModelFacts, settings: JudgeSettings) -> None:
     """Raise `JudgeError` for a parameter that the model is known to refuse or to ignore."""
     effort = settings.sampling.get(EFFORT, facts.least_effort)
-    if EFFORT in settings.sampling and effort is not None and effort not in facts.efforts:
-        there = f"there are: {', '.join(facts.efforts)}" if facts.efforts else "it has none"
+    if (
+        EFFORT in settings.sampling
+        and effort is not None
+        and effort not in facts.efforts
+    ):
+        there = (
+            f"there are: {', '.join(facts.efforts)}" if facts.efforts else "it has none"
+        )
         raise JudgeError(f"{facts.name} has no reasoning effort {effort!r} ({there})")
     if settings.sampling.get("temperature") is None or facts.takes_temperature(effort):
         return
@@ -202,10 +222,19 @@ class HostedJudge(ChatJudge):
     _is_looked_up: bool = field(init=False, default=False)
     _earlier_limit: int | None = field(init=False, default=None)
 
-    def __post_init__(self, max_tokens: int, is_limit_asked: bool, effort: object) -> None:
-        sampling = {"temperature": 0, "max_tokens": max_tokens, EFFORT: effort, **self.asked}
+    def __post_init__(
+        self, max_tokens: int, is_limit_asked: bool, effort: object
+    ) -> None:
+        sampling = {
+            "temperature": 0,
+            "max_tokens": max_tokens,
+            EFFORT: effort,
+            **self.asked,
+        }
         # --body temperature=null leaves out what judge would send.
-        self.sampling = {name: value for name, value in sampling.items() if value is not None}
+        self.sampling = {
+            name: value for name, value in sampling.items() if value is not None
+        }
         if max_tokens == models.MAX_TOKENS_UNKNOWN and not is_limit_asked:
             self._earlier_limit = models.MAX_TOKENS
         self.billing_url = self.servers.billing_url
@@ -217,14 +246,19 @@ class HostedJudge(ChatJudge):
             schema=self._schema_digest(),
             form=self._first_form(effort),
             replacements=self.replacements,
-            asked=frozenset(self.asked) | ({SERVICE_TIER} if self.service_tier else set()),
+            asked=frozenset(self.asked)
+            | ({SERVICE_TIER} if self.service_tier else set()),
             limit=None if is_limit_asked else max_tokens,
             say=self.say,
             suggest=self._nearest,
         )
 
     def _nearest(self) -> str:
-        return options.nearest_model(self.served_as, self.provider) if self.provider else ""
+        return (
+            options.nearest_model(self.served_as, self.provider)
+            if self.provider
+            else ""
+        )
 
     def _first_form(self, effort: object) -> RequestForm:
         """Return how requests are put at first: without what the model is known to refuse.
@@ -381,10 +415,16 @@ class HostedJudge(ChatJudge):
     def with_ending(self, completion: Completion) -> Completion:
         """Return an answer without an ending as a whole one, where it had room for more."""
         usage, sampling = completion.usage, self.as_sent(self.sampling)
-        limits = [value for name, value in sampling.items() if "max" in name and "tokens" in name]
+        limits = [
+            value
+            for name, value in sampling.items()
+            if "max" in name and "tokens" in name
+        ]
         if completion.finish_reason or usage is None:
             return completion
-        is_within = all(isinstance(most, int) and usage.completion_tokens < most for most in limits)
+        is_within = all(
+            isinstance(most, int) and usage.completion_tokens < most for most in limits
+        )
         if is_within and usage.completion_tokens > 0:
             return replace(completion, finish_reason=STOP)
         return completion

@@ -62,13 +62,17 @@ class ModelFiles:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise JudgeError(f"cannot read {name} of the model {self.model}: {error}") from error
+            raise JudgeError(
+                f"cannot read {name} of the model {self.model}: {error}"
+            ) from error
         if not isinstance(data, dict):
             raise JudgeError(f"{name} of the model {self.model} holds no mapping")
         return data
 
 
-def find(model: str, environ: Mapping[str, str], revision: str | None = None) -> ModelFiles:
+def find(
+    model: str, environ: Mapping[str, str], revision: str | None = None
+) -> ModelFiles:
     """Return the files of `model`, a folder or a name on the hub, without a hub's weights."""
     folder, commit = Path(model).expanduser(), None
     if not folder.is_dir():
@@ -80,7 +84,11 @@ def find(model: str, environ: Mapping[str, str], revision: str | None = None) ->
         commit = folder.name
     if not (folder / "config.json").is_file():
         raise JudgeError(f"the folder {folder} holds no model: it has no config.json")
-    version = f"{model}@{commit[:12]}" if commit else f"{folder.resolve().name}+{digest(folder)}"
+    version = (
+        f"{model}@{commit[:12]}"
+        if commit
+        else f"{folder.resolve().name}+{digest(folder)}"
+    )
     return ModelFiles(model, folder, version, commit)
 
 
@@ -157,16 +165,24 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
     """
     config, model = files.json("tokenizer_config.json"), files.json("config.json")
     kind = config.get("tokenizer_class")
-    is_llama = kind in _LLAMA_CLASSES if kind else model.get("model_type") in _LLAMA_MODELS
+    is_llama = (
+        kind in _LLAMA_CLASSES if kind else model.get("model_type") in _LLAMA_MODELS
+    )
     tokenizer = _tokenizer(files, config, is_llama=is_llama)
     known = files.json("special_tokens_map.json")
     defaults = {"bos_token": "<s>", "eos_token": "</s>"}
     named = [config.get(name) or known.get(name) or defaults[name] for name in defaults]
-    bos, eos = (token["content"] if isinstance(token, dict) else token for token in named)
+    bos, eos = (
+        token["content"] if isinstance(token, dict) else token for token in named
+    )
     bos_id, eos_id = tokenizer.token_to_id(bos), tokenizer.token_to_id(eos)
     if eos_id is None:
-        raise JudgeError(f"the tokenizer of {files.model} does not know the end token {eos!r}")
-    context = int(model.get("max_position_embeddings") or model.get("n_positions") or 4096)
+        raise JudgeError(
+            f"the tokenizer of {files.model} does not know the end token {eos!r}"
+        )
+    context = int(
+        model.get("max_position_embeddings") or model.get("n_positions") or 4096
+    )
     if prompt.layout != GREEN and (template := _chat_template(files, config)):
         return Encoder(tokenizer, CHAT, context, eos_id, template)
     if is_llama:
@@ -185,21 +201,31 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
     return Encoder(tokenizer, GREEN, min(LIMIT, context), eos_id, render, side)
 
 
-def _tokenizer(files: ModelFiles, config: dict[str, Any], *, is_llama: bool) -> Tokenizer:
+def _tokenizer(
+    files: ModelFiles, config: dict[str, Any], *, is_llama: bool
+) -> Tokenizer:
     tokenizers = library("tokenizers")
     path, pieces = files.folder / "tokenizer.json", files.folder / "tokenizer.model"
     if not path.is_file() and not (pieces.is_file() and is_llama):
         raise JudgeError(f"the model {files.model} has no tokenizer.json")
     is_ready = path.is_file()
     try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path)) if is_ready else _converted(pieces)
+        tokenizer = (
+            tokenizers.Tokenizer.from_file(str(path))
+            if is_ready
+            else _converted(pieces)
+        )
     except JudgeError:
         raise
     except Exception as error:  # the libraries raise nothing narrower
-        raise JudgeError(f"cannot read the tokenizer of {files.model}: {error}") from error
+        raise JudgeError(
+            f"cannot read the tokenizer of {files.model}: {error}"
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    for _, token in sorted(config.get("added_tokens_decoder", {}).items(), key=lambda t: int(t[0])):
+    for _, token in sorted(
+        config.get("added_tokens_decoder", {}).items(), key=lambda t: int(t[0])
+    ):
         if tokenizer.token_to_id(token["content"]) is None:
             tokenizer.add_tokens([tokenizers.AddedToken(**{"special": False, **token})])
     return tokenizer
@@ -213,20 +239,31 @@ def _converted(path: Path) -> Tokenizer:
     scored = []
     for piece, number in ids.items():
         halves = [(piece[:cut], piece[cut:]) for cut in range(1, len(piece))]
-        known = [(left, right) for left, right in halves if left in ids and right in ids]
+        known = [
+            (left, right) for left, right in halves if left in ids and right in ids
+        ]
         known.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
-        scored += [(pieces.GetScore(number) if number > 2 else 0.0, pair) for pair in known]
+        scored += [
+            (pieces.GetScore(number) if number > 2 else 0.0, pair) for pair in known
+        ]
     merges = [pair for _, pair in sorted(scored, key=lambda merge: -merge[0])]
     unknown = pieces.IdToPiece(pieces.unk_id())
     tokenizer = tokenizers.Tokenizer(
-        tokenizers.models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
+        tokenizers.models.BPE(
+            ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True
+        )
     )
     special = [pieces.IdToPiece(number) for number in range(3)]
     tokenizer.add_special_tokens(
-        [tokenizers.AddedToken(piece, normalized=False, special=True) for piece in special]
+        [
+            tokenizers.AddedToken(piece, normalized=False, special=True)
+            for piece in special
+        ]
     )
     normal, decoders = tokenizers.normalizers, tokenizers.decoders
-    tokenizer.normalizer = normal.Sequence([normal.Prepend(_BLANK), normal.Replace(" ", _BLANK)])
+    tokenizer.normalizer = normal.Sequence(
+        [normal.Prepend(_BLANK), normal.Replace(" ", _BLANK)]
+    )
     blanks = decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()
     tokenizer.decoder = decoders.Sequence([*blanks, decoders.Strip(" ", 1, 0)])
     return tokenizer
@@ -235,17 +272,26 @@ def _converted(path: Path) -> Tokenizer:
 def _chat_template(
     files: ModelFiles, config: dict[str, Any]
 ) -> Callable[[Sequence[Message]], str] | None:
-    if not config.get("chat_template") and not (files.folder / "chat_template.jinja").is_file():
+    if (
+        not config.get("chat_template")
+        and not (files.folder / "chat_template.jinja").is_file()
+    ):
         return None
     jinja2 = library("jinja2")
     tokenizer = library("transformers").AutoTokenizer.from_pretrained(files.folder)
 
     def render(messages: Sequence[Message]) -> str:
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
-        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        return str(
+            tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True
+            )
+        )
 
     try:
-        return render if "a question" in render([Message("user", "a question")]) else None
+        return (
+            render if "a question" in render([Message("user", "a question")]) else None
+        )
     except jinja2.TemplateError:
         return None
 
@@ -266,7 +312,9 @@ class LocalJudge(ChatJudge):
         lengths = {"max_length": self.encoder.limit, "max_tokens": self.max_tokens}
         self.sampling = {"temperature": 0, **lengths, **self.asked}
         if self.prompt.words:
-            self.note = f"its prompt shows the first {self.prompt.words} words of a report"
+            self.note = (
+                f"its prompt shows the first {self.prompt.words} words of a report"
+            )
 
     @property
     def takes_turns(self) -> bool:
@@ -278,7 +326,9 @@ class LocalJudge(ChatJudge):
         ids, limit = self.encoder.encode(in_words(request.messages)), self.encoder.limit
         room = min(self.max_tokens, limit - len(ids))
         if room < 1:
-            raise StudyError("too_long", f"the prompt takes all {limit} tokens that there are")
+            raise StudyError(
+                "too_long", f"the prompt takes all {limit} tokens that there are"
+            )
         return ids, room
 
 
@@ -286,10 +336,14 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `hf:MODEL`, which decodes greedily and answers in text."""
     for parameter in settings.sampling.items():
         if parameter != ("temperature", 0):
-            raise JudgeError(f"hf:{model} decodes greedily: leave out {parameter[0]}, or use vllm:")
+            raise JudgeError(
+                f"hf:{model} decodes greedily: leave out {parameter[0]}, or use vllm:"
+            )
     prompt, _ = options.prompt_and_reply(rubric, model, settings, is_own=True)
     if STRUCTURED in (settings.reply, prompt.reply):
-        raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
+        raise JudgeError(
+            "a model in this process answers in text; for a structured reply, vllm:"
+        )
     files = find(model, settings.environ)
     encoder = load_encoder(files, prompt)
     is_on_gpu = library("torch").cuda.is_available() and not settings.options.get("cpu")
@@ -320,7 +374,9 @@ class TransformersJudge(LocalJudge):
     dtype: str
     say: Callable[[str], None]
     _model: Any = field(init=False, default=None)
-    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)  # one batch at a time
+    _lock: asyncio.Lock = field(
+        init=False, default_factory=asyncio.Lock
+    )  # one batch at a time
     # Ids, how many tokens the answer may have, and the answer's.
     _waiting: list[tuple[list[int], int, asyncio.Future[list[int]]]] = field(
         init=False, default_factory=list
@@ -331,11 +387,17 @@ class TransformersJudge(LocalJudge):
         if self._model is None:
             async with self._lock:
                 if self._model is None:
-                    self.say(f"Loading {self.files.model} ({self.device}, {self.dtype}).")
+                    self.say(
+                        f"Loading {self.files.model} ({self.device}, {self.dtype})."
+                    )
                     self._model = await asyncio.to_thread(self._load)
 
     def _load(self) -> Any:  # noqa: ANN401 - the library's models have no common type
-        torch, transformers, files = library("torch"), library("transformers"), self.files
+        torch, transformers, files = (
+            library("torch"),
+            library("transformers"),
+            self.files,
+        )
         transformers.utils.logging.disable_progress_bar()
         try:
             model = transformers.AutoModelForCausalLM.from_pretrained(
@@ -379,7 +441,9 @@ class TransformersJudge(LocalJudge):
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def generate(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> list[list[int]]:
+    def generate(
+        self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]
+    ) -> list[list[int]]:
         """Return the ids of each answer, at most `rooms`; raises `JudgeError` for no memory."""
         torch, eos_id = library("torch"), self.encoder.eos_id
         width = max(map(len, prompts))

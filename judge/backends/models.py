@@ -44,7 +44,10 @@ _REASONS = re.compile(
 # OpenAI's own that reason: another name of the token limit, and no temperature.
 _OPENAI_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9])", re.IGNORECASE)
 # Whose models the table lacks is known by their names.
-_FAMILIES: tuple[tuple[str, Provider], ...] = (("claude-", "anthropic"), ("gemini-", "google"))
+_FAMILIES: tuple[tuple[str, Provider], ...] = (
+    ("claude-", "anthropic"),
+    ("gemini-", "google"),
+)
 _OWNERS = {"openai": "OpenAI", "anthropic": "Anthropic", "google": "Google"}
 
 
@@ -98,7 +101,11 @@ class ModelFacts(BaseModel):
         if last is None or last - today > SOON:
             return None
         verb = "ended" if last <= today else "ends"
-        named = f"; {_OWNERS[self.provider]} names {self.successor}" if self.successor else ""
+        named = (
+            f"; {_OWNERS[self.provider]} names {self.successor}"
+            if self.successor
+            else ""
+        )
         return f"{self.name} {verb} on {last.isoformat()}{named}"
 
 
@@ -123,7 +130,9 @@ class ModelTable(BaseModel):
     def _with_sources(self) -> ModelTable:
         for facts in self.models:
             if not facts.sources or set(facts.sources) - set(self.sources):
-                raise ValueError(f"{facts.name} has no source, or one that is not listed")
+                raise ValueError(
+                    f"{facts.name} has no source, or one that is not listed"
+                )
         return self
 
     def find(self, model: str) -> ModelFacts | None:
@@ -162,7 +171,9 @@ def provider_of(model: str) -> Provider:
     facts = table().find(model)
     if facts is not None:
         return facts.provider
-    return next((owner for start, owner in _FAMILIES if model.startswith(start)), "openai")
+    return next(
+        (owner for start, owner in _FAMILIES if model.startswith(start)), "openai"
+    )
 
 
 def reasons(model: str) -> bool:

@@ -37,7 +37,11 @@ def connect(connection: Connection, key: str) -> Client:
 
 def key_name(connection: Connection) -> str:
     """Return the name of the variable that has the key for a server."""
-    return "AZURE_OPENAI_API_KEY" if connection.host.endswith(_AZURE_HOSTS) else "OPENAI_API_KEY"
+    return (
+        "AZURE_OPENAI_API_KEY"
+        if connection.host.endswith(_AZURE_HOSTS)
+        else "OPENAI_API_KEY"
+    )
 
 
 PROVIDER = Provider(
@@ -91,7 +95,9 @@ class OpenAIJudge(HostedJudge):
     )
     _forms: list[Structured] = field(init=False, default_factory=list)
 
-    def __post_init__(self, max_tokens: int, is_limit_asked: bool, effort: object) -> None:
+    def __post_init__(
+        self, max_tokens: int, is_limit_asked: bool, effort: object
+    ) -> None:
         super().__post_init__(max_tokens, is_limit_asked, effort)
         forms = [self.form, *(form for _, form in self.questions.values())]
         self._forms = [Structured(form) for form in forms if form is not None]
@@ -113,8 +119,12 @@ class OpenAIJudge(HostedJudge):
 
     def conversation(self, request: CompletionRequest) -> dict[str, Any]:
         """Return the messages, and the form of the reply as `mode` asks for it."""
-        body: dict[str, Any] = {"messages": _messages(self.turns(self.described(request)))}
-        form = next((form for form in self._forms if form.schema == request.schema), None)
+        body: dict[str, Any] = {
+            "messages": _messages(self.turns(self.described(request)))
+        }
+        form = next(
+            (form for form in self._forms if form.schema == request.schema), None
+        )
         if form is not None and self.mode is Mode.JSON_SCHEMA:
             body[FORM_KEY] = form.by_schema
         return body

@@ -39,17 +39,27 @@ class OpenAIReplies(ReplyReader):
         """
         try:
             choice = answer["choices"][0]
-            message = choice["message"] if "message" in choice else {"content": choice["text"]}
+            message = (
+                choice["message"]
+                if "message" in choice
+                else {"content": choice["text"]}
+            )
             text, refusal = _text(message.get("content")), message.get("refusal")
             reasoning = message.get("reasoning_content") or message.get("reasoning")
             model, finish_reason = answer.get("model"), choice.get("finish_reason")
             fault = choice.get("error")
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            words = words_of(error_of(answer), self.key) if isinstance(answer, Mapping) else ""
+            words = (
+                words_of(error_of(answer), self.key)
+                if isinstance(answer, Mapping)
+                else ""
+            )
             said = f": {words}" if words else ""
             raise UnreadableReplyError(f"it is not {self.what}{said}") from error
         if text is None or not isinstance(refusal, str | None):
-            raise UnreadableReplyError(f"it is not {self.what}: its text is not a string")
+            raise UnreadableReplyError(
+                f"it is not {self.what}: its text is not a string"
+            )
         why = words_of(error_of(fault), self.key) if fault else ""
         elsewhere = None
         if isinstance(reasoning, str) and reasoning.strip():
@@ -57,7 +67,12 @@ class OpenAIReplies(ReplyReader):
         elif message.get("tool_calls") or message.get("function_call"):
             elsewhere = "a tool call"
         completion = self.answer(
-            refusal or text, finish_reason, model=model, mode=mode, why=why, elsewhere=elsewhere
+            refusal or text,
+            finish_reason,
+            model=model,
+            mode=mode,
+            why=why,
+            elsewhere=elsewhere,
         )
         return replace(completion, finish_reason=REFUSAL) if refusal else completion
 
@@ -73,7 +88,10 @@ class OpenAIReplies(ReplyReader):
         if prompt is None or made is None or read is None or written is None:
             return None
         return Usage(
-            prompt_tokens=prompt, completion_tokens=made, cached_tokens=read, written_tokens=written
+            prompt_tokens=prompt,
+            completion_tokens=made,
+            cached_tokens=read,
+            written_tokens=written,
         )
 
     def refusable(self, sent: Mapping[str, Any]) -> list[str]:
@@ -122,7 +140,9 @@ def _text(content: object) -> str | None:
     return "".join(texts)
 
 
-def client(connection: Connection, key: str, most_bytes: int = MOST_BYTES) -> openai.AsyncOpenAI:
+def client(
+    connection: Connection, key: str, most_bytes: int = MOST_BYTES
+) -> openai.AsyncOpenAI:
     """Return a client that sends each request once, for one event loop."""
     return openai.AsyncOpenAI(
         api_key=key,
@@ -144,7 +164,12 @@ class OpenAIClient(SdkClient):
         super().__init__(connection, OpenAIReplies(connection.base_url, key))
         self._openai = client(connection, key)
 
-    async def post(self, path: str, body: Mapping[str, Any], content: bytes) -> httpx2.Response:  # noqa: ARG002
+    async def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],  # noqa: ARG002
+        content: bytes,
+    ) -> httpx2.Response:
         """Send a body as JSON and return the reply as it came."""
         return await self._openai.post(path, cast_to=httpx2.Response, content=content)
 
@@ -167,7 +192,14 @@ class OpenAIClient(SdkClient):
             listed = jsonio.read(response.content)["data"]
             found = [each for each in listed if each.get("id") == model] or listed[:1]
             length = found[0]["max_model_len"]
-        except (OSError, openai.OpenAIError, jsonio.JsonError, LookupError, TypeError, ValueError):
+        except (
+            OSError,
+            openai.OpenAIError,
+            jsonio.JsonError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ):
             return None
         except AttributeError:
             return None

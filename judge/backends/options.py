@@ -19,7 +19,14 @@ from judge.types import JudgeError
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 # What other options set, and what would spoil the one whole answer that is read.
 _NOT_HERE = (
-    *("max_tokens", "max_completion_tokens", "response_format", "tools", "tool_choice", "model"),
+    *(
+        "max_tokens",
+        "max_completion_tokens",
+        "response_format",
+        "tools",
+        "tool_choice",
+        "model",
+    ),
     *("messages", "prompt", "stream", "n", "best_of", "echo", "stop", "stop_token_ids"),
 )
 
@@ -29,11 +36,19 @@ def checked(sampling: Mapping[str, object]) -> dict[str, object]:
     parameters = {}
     for name, value in sampling.items():
         if name in _NOT_HERE:
-            raise JudgeError(f"sampling: {name!r} is set by judge: use --max-tokens, --prompt, ...")
+            raise JudgeError(
+                f"sampling: {name!r} is set by judge: use --max-tokens, --prompt, ..."
+            )
         try:
             plain = jsonio.read(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
-            raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
+        except (
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:  # json.dumps raises all three
+            raise JudgeError(
+                f"sampling: {name} is no value of JSON: {error}"
+            ) from error
         is_whole = isinstance(plain, float) and plain.is_integer()
         parameters[name] = int(plain) if is_whole else plain
     return parameters
@@ -59,7 +74,9 @@ def nearest_model(model: str, provider: str = "openai") -> str:
     from genai_prices import data_snapshot  # takes longer than a run may wait for it
 
     snapshot = data_snapshot.get_snapshot()
-    known = next((each.models for each in snapshot.providers if each.id == provider), [])
+    known = next(
+        (each.models for each in snapshot.providers if each.id == provider), []
+    )
     names = {_letters(each.id): each.id for each in known}
     if _letters(model) in names and names[_letters(model)] != model:
         near = [_letters(model)]
@@ -95,9 +112,13 @@ def prompt_and_reply(
     prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
     wanted = TEXT if prompt.layout == GREEN else prompt.reply
     if reply and wanted and reply != wanted:
-        raise JudgeError(f"the prompt {prompt.name} asks for a {wanted} reply; leave out --reply")
+        raise JudgeError(
+            f"the prompt {prompt.name} asks for a {wanted} reply; leave out --reply"
+        )
     if reply == STRUCTURED and rubric.reply_model is None:
-        raise JudgeError(f"the rubric {rubric.name} has no structured reply; leave out --reply")
+        raise JudgeError(
+            f"the rubric {rubric.name} has no structured reply; leave out --reply"
+        )
     if reply not in (None, TEXT, STRUCTURED):
         raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
     is_formed = rubric.reply_model is not None and rubric.structured is None
@@ -135,11 +156,15 @@ def questions(
         return {}
     if prompt.asks not in steps.questions:
         known = ", ".join(question.prompt for question in steps.questions.values())
-        raise JudgeError(f"prompt {prompt.name!r} is not for {rubric.name}; use one of {known}")
+        raise JudgeError(
+            f"prompt {prompt.name!r} is not for {rubric.name}; use one of {known}"
+        )
     wordings: dict[str, tuple[Prompt, Form]] = {}
     for asks, question in steps.questions.items():
         is_given = asks == prompt.asks
         wording = prompt if is_given else load_prompt(rubric, question.prompt, environ)
-        form = question.reply_model() if question.reply_model and reply != TEXT else None
+        form = (
+            question.reply_model() if question.reply_model and reply != TEXT else None
+        )
         wordings[asks] = wording, form
     return wordings

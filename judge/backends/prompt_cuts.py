@@ -23,7 +23,9 @@ def check_prompt(request: CompletionRequest, completion: Completion) -> None:
         return
     n_read = usage.prompt_tokens
     # Some count one token less, or the one that begins the text.
-    n_bytes = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
+    n_bytes = sum(
+        len(message.content.encode("utf-8", "replace")) for message in request.messages
+    )
     if not any(_is_cut(n_read, n_bytes, unit) for unit in _BYTES_A_TOKEN):
         return
     error = StudyError(

@@ -56,7 +56,13 @@ _PASSED = ("HF_", "VLLM_CPU_", "VLLM_BATCH_INVARIANT")
 BALANCED, PREFIX = "balanced", "prefix"
 """How Ray chooses a replica: the less busy of two, or the one that has seen the same beginning."""
 # Arguments of vLLM that are texts, also where they look like numbers.
-_TEXTS = ("revision", "code_revision", "tokenizer_revision", "tokenizer", "quantization")
+_TEXTS = (
+    "revision",
+    "code_revision",
+    "tokenizer_revision",
+    "tokenizer",
+    "quantization",
+)
 
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
@@ -67,17 +73,27 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         settings = replace(settings, base_url=_address_of(application, flags, settings))
         flags = {}
     if settings.base_urls:
-        return vllm.served(model, rubric, settings, KIND, flags, partial(_started, settings, {}))
+        return vllm.served(
+            model, rubric, settings, KIND, flags, partial(_started, settings, {})
+        )
     if find_spec("ray") is None:
-        raise JudgeError(f"Ray is not installed: {install('ray')} here and on every node")
+        raise JudgeError(
+            f"Ray is not installed: {install('ray')} here and on every node"
+        )
     names = ("--address", "--replicas", "--gpus-per-replica", "--http", "--routing")
     asked = {name: flags.pop(name) for name in names if name in flags}
     if settings.environ.get(vllm.EXECUTABLE, "").strip():
-        settings.say(f"{vllm.EXECUTABLE} is not used: Ray starts the vLLM of the nodes' Python.")
-    return vllm.served(model, rubric, settings, KIND, flags, partial(_started, settings, asked))
+        settings.say(
+            f"{vllm.EXECUTABLE} is not used: Ray starts the vLLM of the nodes' Python."
+        )
+    return vllm.served(
+        model, rubric, settings, KIND, flags, partial(_started, settings, asked)
+    )
 
 
-def _address_of(application: str, flags: Mapping[str, str], settings: JudgeSettings) -> str:
+def _address_of(
+    application: str, flags: Mapping[str, str], settings: JudgeSettings
+) -> str:
     """Return the base URL of an application of Serve that runs already, by its name."""
     others = sorted(flags.keys() - {"--http"})
     if others or settings.base_urls:
@@ -102,7 +118,9 @@ def _routes(place: str) -> dict[str, str]:
     """Return the path of each application of the Serve at HOST:PORT, and the application's name."""
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal():
-        raise JudgeError(f"--server http={place}: write HOST:PORT, where Ray Serve listens")
+        raise JudgeError(
+            f"--server http={place}: write HOST:PORT, where Ray Serve listens"
+        )
     with closing(
         http.client.HTTPConnection(host.strip("[]"), int(port), timeout=10.0)
     ) as connection:
@@ -115,11 +133,15 @@ def _routes(place: str) -> dict[str, str]:
                 "--server http=HOST:PORT"
             ) from error
     if not isinstance(answer, dict):
-        raise JudgeError(f"what answers at {place} is not Ray Serve: it has no list of routes")
+        raise JudgeError(
+            f"what answers at {place} is not Ray Serve: it has no list of routes"
+        )
     return {str(prefix): str(name) for prefix, name in answer.items()}
 
 
-def _started(settings: JudgeSettings, asked: Mapping[str, str], launch: Launch) -> Servers:
+def _started(
+    settings: JudgeSettings, asked: Mapping[str, str], launch: Launch
+) -> Servers:
     """Return the servers that are started as `--server` asks."""
     address = asked.get("--address") or settings.environ.get("RAY_ADDRESS") or LOCAL
     if "://" in address:
@@ -266,8 +288,12 @@ class Application(Servers):
             except BaseException:  # cancelled
                 await asyncio.to_thread(self.stop)
                 raise
-            connection = Connection(f"http://{place}/{self._name}/v1", self.launch.timeout)
-            self._pool = Pool([(connection, NO_KEY)], self.launch.model, self.say, connect)
+            connection = Connection(
+                f"http://{place}/{self._name}/v1", self.launch.timeout
+            )
+            self._pool = Pool(
+                [(connection, NO_KEY)], self.launch.model, self.say, connect
+            )
             self._observer = asyncio.create_task(self._observe())
 
     async def ask(
@@ -336,7 +362,9 @@ class Application(Servers):
             self._pulse = ray.remote(num_cpus=0)(ray_app.Pulse).remote()
             steward = ray.remote(
                 num_cpus=0,
-                resources={"node:__internal_head__": 0.001},  # it lives as long as the cluster
+                resources={
+                    "node:__internal_head__": 0.001
+                },  # it lives as long as the cluster
                 lifetime="detached",
                 name=f"{self._name}-steward",
                 namespace=self._name,
@@ -346,7 +374,9 @@ class Application(Servers):
             place: str = ray.get(self._steward.start.remote(order, ray_app.build))
         except ray.exceptions.RayError as error:
             cause = vllm.log_cause(str(error).encode())
-            raise JudgeError(f"Ray does not start {self.launch.model}: {cause}") from error
+            raise JudgeError(
+                f"Ray does not start {self.launch.model}: {cause}"
+            ) from error
         finally:
             for module in by_value:
                 cloudpickle.unregister_pickle_by_value(module)
@@ -358,7 +388,9 @@ class Application(Servers):
         if ray.is_initialized():
             return
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
-            os.environ.setdefault(name, "0")  # no reports home, no warning about devices
+            os.environ.setdefault(
+                name, "0"
+            )  # no reports home, no warning about devices
         # A cluster that runs has its dashboard or none.
         more = {"include_dashboard": False} if self.address == LOCAL else {}
         try:
@@ -417,7 +449,9 @@ class Application(Servers):
         while True:
             is_askable, status, trouble = await asyncio.to_thread(self._look)
             if status in ("", "DEPLOY_FAILED"):
-                raise JudgeError(f"no replica can be asked: {_cause(trouble)} (see docs/gpu.md)")
+                raise JudgeError(
+                    f"no replica can be asked: {_cause(trouble)} (see docs/gpu.md)"
+                )
             if is_askable:
                 now = time.monotonic()
                 asked_since = asked_since or now
@@ -448,7 +482,9 @@ class Application(Servers):
             raise JudgeError(f"the Ray cluster is lost: {_words(error)}") from error
         if running != self._running:
             least, most = self.replicas or (1, 1)
-            is_lost = running < self._running and least == most  # else Ray may need fewer
+            is_lost = (
+                running < self._running and least == most
+            )  # else Ray may need fewer
             lost = "A replica is lost; Ray starts another. " if is_lost else ""
             self.say(f"{lost}Replicas that are ready: {running}.")
             self._running = running

@@ -85,12 +85,18 @@ class Steward:
         if application is None:
             return 0, False, "", ""
         running = {
-            name: sum(n for state, n in deployment.replica_states.items() if state == "RUNNING")
+            name: sum(
+                n
+                for state, n in deployment.replica_states.items()
+                if state == "RUNNING"
+            )
             for name, deployment in application.deployments.items()
         }
         of_model = [n for name, n in running.items() if name.endswith(MODEL)]
         messages = [application.message]
-        messages += [deployment.message for deployment in application.deployments.values()]
+        messages += [
+            deployment.message for deployment in application.deployments.values()
+        ]
         is_askable = bool(running) and all(running.values())
         trouble = "\n".join(filter(None, messages))
         return sum(of_model), is_askable, application.status.value, trouble
@@ -129,7 +135,9 @@ def build(order: Order) -> Any:  # noqa: ANN401 - an application of Serve
 
     replica: dict[str, Any] = {
         "name": MODEL,
-        "ray_actor_options": {"num_cpus": 0},  # its place is that of the model's workers
+        "ray_actor_options": {
+            "num_cpus": 0
+        },  # its place is that of the model's workers
         "max_constructor_retry_count": order["replicas"][1],
         "health_check_period_s": 5,
         "health_check_timeout_s": 30,
@@ -145,7 +153,10 @@ def build(order: Order) -> Any:  # noqa: ANN401 - an application of Serve
             request_router_kwargs={"imbalanced_threshold": _MOST_IMBALANCE},
         )
     config: dict[str, Any] = {
-        "model_loading_config": {"model_id": order["served_as"], "model_source": order["source"]},
+        "model_loading_config": {
+            "model_id": order["served_as"],
+            "model_source": order["source"],
+        },
         "engine_kwargs": order["engine"],
         "runtime_env": {"env_vars": order["environ"]},
         "deployment_config": replica,
@@ -155,11 +166,16 @@ def build(order: Order) -> Any:  # noqa: ANN401 - an application of Serve
     if not order["gpus"]:
         config["placement_group_config"] = {"bundles": [{"CPU": 1}]}
     if order["digest"]:
-        config["server_cls"] = checked_server(order["source"], order["digest"], order["digest_of"])
+        config["server_cls"] = checked_server(
+            order["source"], order["digest"], order["digest_of"]
+        )
     # Where the driver is, so that it can be asked without opening a port to other machines.
     ingress = {
         "num_replicas": 1 + order["replicas"][1] // 8,
-        "ray_actor_options": {"num_cpus": 0, "label_selector": {"ray.io/node-id": order["node"]}},
+        "ray_actor_options": {
+            "num_cpus": 0,
+            "label_selector": {"ray.io/node-id": order["node"]},
+        },
     }
     return build_openai_app(
         {"llm_configs": [LLMConfig(**config)], "ingress_deployment_config": ingress}

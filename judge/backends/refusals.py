@@ -63,11 +63,15 @@ class Accepted(Enum):
 class Verdict(StrEnum):
     """What to do about a refused request."""
 
-    ADAPT = "adapt"  # ask without the parameter that the server names, or in another mode
+    ADAPT = (
+        "adapt"  # ask without the parameter that the server names, or in another mode
+    )
     AGAIN = "again"  # ask the same once more: the fault may pass
     WAIT = "wait"  # others are under way in the same form: they decide
     STUDY = "study"  # the study has failed
-    ASIDE = "aside"  # it has failed unless no study at all is answered: then the run stops
+    ASIDE = (
+        "aside"  # it has failed unless no study at all is answered: then the run stops
+    )
     STOP = "stop"  # the run stops
 
 
@@ -198,22 +202,34 @@ def named_in(sent: Collection[str], words: str, param: str = "") -> str | None:
     for name in sent:  # as it stands in the request
         if re.search(rf"[`'\"]{re.escape(name.lower())}[`'\"]", text):
             return name
-    found = [name for name, pattern in _NAMES.items() if name in sent and pattern.search(text)]
+    found = [
+        name
+        for name, pattern in _NAMES.items()
+        if name in sent and pattern.search(text)
+    ]
     if found:
         return found[0]
     others = (name for name in sent if name not in _NAMES and len(name) > 3)
-    return next((name for name in others if re.search(rf"\b{re.escape(name)}\b", text)), None)
+    return next(
+        (name for name in others if re.search(rf"\b{re.escape(name)}\b", text)), None
+    )
 
 
 _NUMBER = r"([0-9][0-9,_]*)"
 # The longest answer that there may be.
 _MOST_OUT = (
     re.compile(rf"supports at most {_NUMBER} (?:completion|output)? ?tokens", re.I),
-    re.compile(rf"{_NUMBER},? which is the maximum allowed number of output tokens", re.I),
-    re.compile(rf"`?max_new_tokens`? must be <= {_NUMBER}", re.I),
-    re.compile(rf"max(?:imum)?[ _](?:completion|output)[ _]tokens?\b[^0-9]{{0,40}}{_NUMBER}", re.I),
     re.compile(
-        rf"max_tokens[`'\"]?[^.]{{0,60}}(?:less than or equal to|<=|at most) {_NUMBER}", re.I
+        rf"{_NUMBER},? which is the maximum allowed number of output tokens", re.I
+    ),
+    re.compile(rf"`?max_new_tokens`? must be <= {_NUMBER}", re.I),
+    re.compile(
+        rf"max(?:imum)?[ _](?:completion|output)[ _]tokens?\b[^0-9]{{0,40}}{_NUMBER}",
+        re.I,
+    ),
+    re.compile(
+        rf"max_tokens[`'\"]?[^.]{{0,60}}(?:less than or equal to|<=|at most) {_NUMBER}",
+        re.I,
     ),
 )
 # How long question and answer may be together.
@@ -227,7 +243,8 @@ _CONTEXT = (
 _PROMPT = (
     re.compile(rf"{_NUMBER} (?:input|prompt) tokens", re.I),
     re.compile(
-        rf"{_NUMBER} (?:tokens )?(?:in|from) the (?:input |prompt )?(?:messages|prompt)", re.I
+        rf"{_NUMBER} (?:tokens )?(?:in|from) the (?:input |prompt )?(?:messages|prompt)",
+        re.I,
     ),
     re.compile(rf"Given: {_NUMBER} `inputs` tokens", re.I),
 )
@@ -364,7 +381,12 @@ class Refusals:
         )
 
     def refuse(
-        self, error: RefusedError, form: RequestForm, study: str, *, is_in_order: bool = True
+        self,
+        error: RefusedError,
+        form: RequestForm,
+        study: str,
+        *,
+        is_in_order: bool = True,
     ) -> Exception | None:
         """Return what a refusal of a study's request in `form` means; None to wait and ask again.
 
@@ -425,7 +447,9 @@ class Refusals:
         room = room_of(error.detail, self.limit, error.context)
         return room if room is not None and room < self.limit else None
 
-    def _adapt(self, error: RefusedError, name: str | None, room: int | None) -> Exception:
+    def _adapt(
+        self, error: RefusedError, name: str | None, room: int | None
+    ) -> Exception:
         said = f"({error.detail})" if error.detail else f"(status {error.status})"
         if error.is_too_long and room is not None:
             self.form = replace(self.form, room=room)
@@ -436,7 +460,9 @@ class Refusals:
         elif name is None or name == FORM_KEY:
             self._first_mode = self.form.mode
             self.form = replace(self.form, mode=Mode.JSON)
-            self.say(f"The model {self.model} refuses a JSON schema {said}; asking for plain JSON.")
+            self.say(
+                f"The model {self.model} refuses a JSON schema {said}; asking for plain JSON."
+            )
         elif name in self.asked:
             return JudgeError(
                 f"the model {self.model} refuses {name} {said}; ask without it, or --body "
@@ -452,7 +478,9 @@ class Refusals:
             way = f"sending {instead}" if instead else "leaving it out"
             if name == SYSTEM:
                 way = "putting it into the user's first turn"
-            self.say(f"The model {self.model} refuses {_LABELS.get(name, name)} {said}; {way}.")
+            self.say(
+                f"The model {self.model} refuses {_LABELS.get(name, name)} {said}; {way}."
+            )
         self._tell()
         return AdaptedError("asked in another form")
 
@@ -469,7 +497,9 @@ class Refusals:
             if not is_refused:
                 break
             in_a_row += 1
-        is_many = in_a_row >= IN_A_ROW or (len(self._ends) == LAST and n_refused > OF_LAST)
+        is_many = in_a_row >= IN_A_ROW or (
+            len(self._ends) == LAST and n_refused > OF_LAST
+        )
         # A run that finds all but a few answers in the cache asks the refused studies alone.
         if is_many and n_refused >= min(self._n_cached // _CACHED_A_REFUSAL, LAST):
             return self.stop(error)
@@ -477,9 +507,13 @@ class Refusals:
 
     def stop(self, error: RefusedError) -> JudgeError:
         """Return the end of the run, with the server's sentence."""
-        return JudgeError(self._refusal(error.detail, error.status, is_too_long=error.is_too_long))
+        return JudgeError(
+            self._refusal(error.detail, error.status, is_too_long=error.is_too_long)
+        )
 
-    def _refusal(self, detail: str, status: int = 400, *, is_too_long: bool = False) -> str:
+    def _refusal(
+        self, detail: str, status: int = 400, *, is_too_long: bool = False
+    ) -> str:
         url = self.address or "the server"
         words = f"({status}: {detail})"
         if is_too_long:
@@ -522,7 +556,9 @@ class Refusals:
 
     def recall(self, facts: Mapping[str, object]) -> None:
         """Take over what an earlier run learned; anything odd in it is ignored."""
-        changed, room, modes = (facts.get(name) for name in ("changed", "room", "modes"))
+        changed, room, modes = (
+            facts.get(name) for name in ("changed", "room", "modes")
+        )
         if not isinstance(changed, list) or not isinstance(modes, list):
             return
         form = self.form
@@ -532,7 +568,9 @@ class Refusals:
             match pair:
                 case [str(name), str(instead)] if name not in self.asked:
                     form = form.without(name, instead)
-        is_refused = form.mode is Mode.JSON_SCHEMA and self._place(form.mode) not in modes
+        is_refused = (
+            form.mode is Mode.JSON_SCHEMA and self._place(form.mode) not in modes
+        )
         if is_refused and self._place(Mode.JSON) in modes:
             form = replace(form, mode=Mode.JSON)
         self.form = form

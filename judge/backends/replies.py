@@ -63,7 +63,9 @@ def _unpacker(packed: str) -> Callable[[bytes], Iterator[bytes]]:
     if packed == "identity":
         return lambda chunk: iter((chunk,))
     if packed not in ("gzip", "x-gzip", "deflate"):
-        raise httpx2.DecodingError(f"its encoding is {packed[:40]!r}, which was not asked for")
+        raise httpx2.DecodingError(
+            f"its encoding is {packed[:40]!r}, which was not asked for"
+        )
     inflating = zlib.decompressobj(_GZIP_OR_ZLIB)
 
     def unpack(chunk: bytes) -> Iterator[bytes]:

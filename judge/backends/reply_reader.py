@@ -53,7 +53,9 @@ _MEANINGS: dict[int | str, _Meaning] = {
     "insufficient_quota": (JudgeError, "{url} has no quota left ({words})"),
     402: (JudgeError, "{url} has no quota left ({words})"),
     429: (OverloadError, "rate limit"),
-    **dict.fromkeys((502, 503, 504, 520, 522, 524, 529), (UnavailableError, "status {status}")),
+    **dict.fromkeys(
+        (502, 503, 504, 520, 522, 524, 529), (UnavailableError, "status {status}")
+    ),
     **dict.fromkeys((408, 409, 425), (TransientError, "status {status}")),
     # The server itself found its reply to be of another form than was asked for (Groq).
     "json_validate_failed": (TransientError, "withheld reply"),
@@ -161,14 +163,19 @@ class ReplyReader(ABC):
 
     def usage_of(self, reply: Any) -> Usage | None:  # noqa: ANN401
         """Return the usage in a reply's JSON, whatever else it is; None where it is odd."""
-        if not isinstance(reply, Mapping) or self.usage_key in jsonio.repeated_keys(reply):
+        if not isinstance(reply, Mapping) or self.usage_key in jsonio.repeated_keys(
+            reply
+        ):
             return None
         usage = reply.get(self.usage_key)
         if not isinstance(usage, Mapping) or jsonio.repeated_keys(usage):
             return None
         counts = self.tokens_of(usage)
         # Of the prompt's tokens no more than all can have been in a cache.
-        if counts is None or counts.cached_tokens + counts.written_tokens > counts.prompt_tokens:
+        if (
+            counts is None
+            or counts.cached_tokens + counts.written_tokens > counts.prompt_tokens
+        ):
             return None
         return counts
 
@@ -206,8 +213,12 @@ class ReplyReader(ABC):
                 return None
             status = 500
         # Not those that say how the body was packed.
-        headers = {k: v for k, v in response.headers.items() if not k.startswith("content-")}
-        reply = httpx2.Response(status, headers=headers, content=json.dumps(answer).encode())
+        headers = {
+            k: v for k, v in response.headers.items() if not k.startswith("content-")
+        }
+        reply = httpx2.Response(
+            status, headers=headers, content=json.dumps(answer).encode()
+        )
         return self.meaning(reply, sent)
 
     def meaning(self, reply: httpx2.Response, sent: Mapping[str, Any]) -> Exception:
@@ -220,17 +231,25 @@ class ReplyReader(ABC):
         words = words_of(said, self.key) or f"status {status}"
         if status in (401, 403, 404, 405) and isinstance(body, str):
             words = "no error of an API but a page"
-        known = next((known for mark, known in _MEANINGS.items() if mark in marks), None)
+        known = next(
+            (known for mark, known in _MEANINGS.items() if mark in marks), None
+        )
         # Of an error of its own, a server may say in the same words that its memory is full.
-        is_said = status in (400, 422, 500) and (_TOO_LONG.search(text) or names_longest(text))
-        if marks & {413, _IS_LONG, "exceed_context_size_error"} or (is_said and known is None):
+        is_said = status in (400, 422, 500) and (
+            _TOO_LONG.search(text) or names_longest(text)
+        )
+        if marks & {413, _IS_LONG, "exceed_context_size_error"} or (
+            is_said and known is None
+        ):
             return RefusedError(status, words, is_too_long=True)
         if known is None and 300 <= status < 400:
             known = _REDIRECTS
         elif known is None and (status >= 500 and status != _NOT_IMPLEMENTED):
             known = _SERVER_ERROR
         if known is None:
-            return RefusedError(status, words, named_in(self.refusable(sent), text, _param(said)))
+            return RefusedError(
+                status, words, named_in(self.refusable(sent), text, _param(said))
+            )
         kind, reason = known
         where = _where(reply, self.key)
         reason = reason.format(url=self.url, status=status, words=words, where=where)
@@ -272,7 +291,9 @@ def error_of(body: object) -> Mapping[str, object]:
             error = error[0]
     if not isinstance(error, Mapping):
         return {"message": error}
-    if "message" not in error and (text := error.get("msg") or error.get("error_message")):
+    if "message" not in error and (
+        text := error.get("msg") or error.get("error_message")
+    ):
         return {**error, "message": text}
     return error
 

@@ -50,7 +50,9 @@ def day_of(moment: object) -> dt.date | None:
         return None
 
 
-def http_client(connection: Connection, most_bytes: int = MOST_BYTES) -> httpx2.AsyncClient:
+def http_client(
+    connection: Connection, most_bytes: int = MOST_BYTES
+) -> httpx2.AsyncClient:
     """Return a client that follows no redirect and has no limit of connections.
 
     The openai package's client on aiohttp serves all SDKs: each of them takes any httpx2 client.
@@ -72,7 +74,9 @@ def _certificates() -> ssl.SSLContext:
     try:
         return httpx2.create_ssl_context()
     except (OSError, ssl.SSLError) as error:
-        named = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+        named = [
+            name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)
+        ]
         raise JudgeError(
             f"the certificates in {' or '.join(named) or 'the system'} cannot be read "
             f"({error.strerror or error}): name a file of certificates in PEM, or unset it"
@@ -93,11 +97,16 @@ class SdkClient(Client):
     def __init__(self, connection: Connection, reader: ReplyReader) -> None:
         self.connection, self.reader = connection, reader
         self._url = connection.base_url
-        self._connection_errors: tuple[type[Exception], ...] = (OSError, *self.connection_errors)
+        self._connection_errors: tuple[type[Exception], ...] = (
+            OSError,
+            *self.connection_errors,
+        )
         self._was_found = False
 
     @abstractmethod
-    async def post(self, path: str, body: Mapping[str, Any], content: bytes) -> httpx2.Response:
+    async def post(
+        self, path: str, body: Mapping[str, Any], content: bytes
+    ) -> httpx2.Response:
         """Send `body`, whose JSON is `content`, and return the reply as it came."""
 
     async def ask(
@@ -138,8 +147,12 @@ class SdkClient(Client):
         def is_a(*kinds: type[BaseException]) -> bool:
             return any(isinstance(cause, kinds) for cause in causes)
 
-        is_unknown = isinstance(last, socket.gaierror) and last.errno == socket.EAI_NONAME
-        is_refused = isinstance(last, aiohttp.ClientHttpProxyError) and last.status < 500
+        is_unknown = (
+            isinstance(last, socket.gaierror) and last.errno == socket.EAI_NONAME
+        )
+        is_refused = (
+            isinstance(last, aiohttp.ClientHttpProxyError) and last.status < 500
+        )
         is_wrong = is_a(ssl.SSLError, ValueError) or is_refused or is_unknown
         if is_wrong and not self._was_found:  # a server that has answered may come back
             return JudgeError(

@@ -56,7 +56,9 @@ BATCH_INVARIANT = "batch-invariant"
 _HOST = "127.0.0.1"
 _TICK = 0.5
 _PATIENCE = 10  # seconds that a server may take to end itself before it is killed
-_LAST_WORDS = 3.0  # seconds between the first failed request and the end of a server that dies
+_LAST_WORDS = (
+    3.0  # seconds between the first failed request and the end of a server that dies
+)
 _LAST_LINES = 8  # of the log of a server that is given up
 # Ends the group $1 where the owner is gone, even by `kill -9`: the owner holds the other end of
 # standard input.
@@ -99,7 +101,9 @@ def flags_of(options: Mapping[str, object]) -> dict[str, str]:
         name, dot, key = option.partition(".")
         flag = f"--{name.lstrip('-').replace('_', '-')}"
         if flag in _OURS.split():
-            raise JudgeError(f"{flag}: where the server is and who may ask it, judge decides")
+            raise JudgeError(
+                f"{flag}: where the server is and who may ask it, judge decides"
+            )
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         flags[flag + dot + key] = "" if value is True else text
     return flags
@@ -118,18 +122,33 @@ class Launch:
     def max_in_flight(self) -> int:
         """How many requests the copies of the model are sent at a time."""
         copies = self.flags.get("--data-parallel-size", "1")
-        return IN_FLIGHT * (int(copies) if copies.isdecimal() else 1)  # vLLM refuses other words
+        return IN_FLIGHT * (
+            int(copies) if copies.isdecimal() else 1
+        )  # vLLM refuses other words
 
 
 class Process:
     """A command whose process group ends with its owner, even by `kill -9`."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: BinaryIO) -> None:
+    def __init__(
+        self, command: Sequence[str], environ: Mapping[str, str], log: BinaryIO
+    ) -> None:
         start = partial(subprocess.Popen, start_new_session=True)
         nothing = subprocess.DEVNULL
-        self._command = start([*command], stdin=nothing, stdout=log, stderr=log, env={**environ})
-        guard = ["/bin/sh", "-c", _GUARD, "vllm-guard", str(self._command.pid), str(_PATIENCE)]
-        self._guard = start(guard, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing)
+        self._command = start(
+            [*command], stdin=nothing, stdout=log, stderr=log, env={**environ}
+        )
+        guard = [
+            "/bin/sh",
+            "-c",
+            _GUARD,
+            "vllm-guard",
+            str(self._command.pid),
+            str(_PATIENCE),
+        ]
+        self._guard = start(
+            guard, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
+        )
 
     @property
     def exit_status(self) -> int | None:
@@ -183,7 +202,9 @@ class Server(Servers):
         if self._process is None:
             await self._start()
         if self._client is None:
-            connection = Connection(f"http://{_HOST}:{self._port}/v1", self._launch.timeout)
+            connection = Connection(
+                f"http://{_HOST}:{self._port}/v1", self._launch.timeout
+            )
             self._client = connect(connection, self._key)
 
     async def ask(
@@ -256,11 +277,23 @@ class Server(Servers):
         launch = self._launch
         with socket.create_server((_HOST, 0)) as free:
             port = self._port = free.getsockname()[1]
-        command = [self._executable, "serve", launch.model, f"--host={_HOST}", f"--port={port}"]
-        command += [flag + (value and f"={value}") for flag, value in launch.flags.items()]
+        command = [
+            self._executable,
+            "serve",
+            launch.model,
+            f"--host={_HOST}",
+            f"--port={port}",
+        ]
+        command += [
+            flag + (value and f"={value}") for flag, value in launch.flags.items()
+        ]
         # Not as a flag: command lines are for everyone on the machine to read.
         self._key = secrets.token_urlsafe(24)
-        environ = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_API_KEY": self._key}
+        environ = {
+            "VLLM_NO_USAGE_STATS": "1",
+            "DO_NOT_TRACK": "1",
+            "VLLM_API_KEY": self._key,
+        }
         if not self._restarts or self.log is None:
             # For its owner alone: it may quote reports.
             file, name = tempfile.mkstemp(".log", "judge-vllm-")
@@ -269,7 +302,9 @@ class Server(Servers):
         self._log_begin = self._log.stat().st_size
         self._say(f"Starting vLLM with {launch.model}; its log is {self._log}")
         with self._log.open("ab") as log:
-            process = self._process = Process(command, {**launch.environ, **environ}, log)
+            process = self._process = Process(
+                command, {**launch.environ, **environ}, log
+            )
         try:
             await self._wait_until_healthy(process)
         except BaseException:  # cancelled too
@@ -280,7 +315,9 @@ class Server(Servers):
         began = time.monotonic()
         while not await asyncio.to_thread(_is_healthy, self._port):
             if process.exit_status is not None:
-                raise JudgeError(f"vLLM did not start {self._end(process)} (see docs/gpu.md)")
+                raise JudgeError(
+                    f"vLLM did not start {self._end(process)} (see docs/gpu.md)"
+                )
             await asyncio.sleep(_TICK)
         self._say(f"vLLM is ready after {time.monotonic() - began:.0f} s.")
 
@@ -295,13 +332,17 @@ class Server(Servers):
         return self._log.read_bytes()[self._log_begin :][-_LONGEST_TAIL:]
 
     def _last_lines(self) -> str:
-        lines = [_printable(line)[:200] for line in _plain(self._written()).splitlines()]
+        lines = [
+            _printable(line)[:200] for line in _plain(self._written()).splitlines()
+        ]
         return "\n".join([f"  {line}" for line in lines if line.strip()][-_LAST_LINES:])
 
 
 def log_cause(log: bytes) -> str:
     """Return why a server ended: the last error in its log that follows from no other."""
-    causes = [error for error in _ERROR.findall(_plain(log)) if _CONSEQUENCE not in error]
+    causes = [
+        error for error in _ERROR.findall(_plain(log)) if _CONSEQUENCE not in error
+    ]
     cause = causes[-1] if causes else "its log names no error"
     return _printable(cause)[:300]
 
@@ -332,7 +373,9 @@ async def _has_ended(process: Process, error: TransientError) -> bool:
 def executable(environ: Mapping[str, str]) -> str:
     """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH."""
     name = environ.get(EXECUTABLE, "").strip() or "vllm"
-    folders = os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")])
+    folders = os.pathsep.join(
+        [str(Path(sys.executable).parent), environ.get("PATH", "")]
+    )
     if path := shutil.which(name, path=folders):
         return path
     raise JudgeError(
@@ -391,7 +434,9 @@ def _environ_of(
 
     Raises `JudgeError` for a value that is neither yes nor no.
     """
-    others = {flag: value for flag, value in flags.items() if flag != f"--{BATCH_INVARIANT}"}
+    others = {
+        flag: value for flag, value in flags.items() if flag != f"--{BATCH_INVARIANT}"
+    }
     if len(others) == len(flags):
         return others, settings.environ
     value = flags[f"--{BATCH_INVARIANT}"].lower()
@@ -401,7 +446,10 @@ def _environ_of(
             "or =false"
         )
     is_on = value in ("", "1", "true")
-    return others, {**settings.environ, _BATCH_INVARIANT_VARIABLE: "1" if is_on else "0"}
+    return others, {
+        **settings.environ,
+        _BATCH_INVARIANT_VARIABLE: "1" if is_on else "0",
+    }
 
 
 def served(
@@ -414,9 +462,13 @@ def served(
 ) -> Judge:
     """Return the judge `kind:MODEL`, whose version and cached answers are those of `vllm:`."""
     if not model:
-        raise JudgeError(f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER")
+        raise JudgeError(
+            f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER"
+        )
     if settings.base_urls and flags:
-        raise JudgeError("--server is for a server that judge starts; leave it or --base-url out")
+        raise JudgeError(
+            "--server is for a server that judge starts; leave it or --base-url out"
+        )
     prompt, reply = options.prompt_and_reply(rubric, model, settings, is_own=True)
     if reply != STRUCTURED and "reasoning_effort" in settings.sampling:
         raise JudgeError(
@@ -426,7 +478,11 @@ def served(
     files = local.find(model, settings.environ, flags.get("--revision"))
     encoder = None if reply == STRUCTURED else local.load_encoder(files, prompt)
     if encoder and encoder.layout == GREEN and not settings.base_urls:
-        flags = {"--dtype": _GREEN_DTYPE, "--max-model-len": str(encoder.limit), **flags}
+        flags = {
+            "--dtype": _GREEN_DTYPE,
+            "--max-model-len": str(encoder.limit),
+            **flags,
+        }
     # The version has what may change an answer: vllm:MODEL@COMMIT,dtype=float32,green
     marks = [
         flag.lstrip("-").replace("_", "-") + (value and f"={value}")
@@ -437,17 +493,23 @@ def served(
     is_invariant = environ.get(_BATCH_INVARIANT_VARIABLE, "").strip() not in ("", "0")
     if is_invariant and not settings.base_urls:
         marks = sorted([*marks, BATCH_INVARIANT])
-    version = ",".join([f"{KIND}:{files.version}", *marks, *([encoder.layout] if encoder else [])])
+    version = ",".join(
+        [f"{KIND}:{files.version}", *marks, *([encoder.layout] if encoder else [])]
+    )
     if files.commit:  # the weights of the commit whose tokenizer is read here
         flags = {"--revision": files.commit, **flags}
     # vLLM takes the keys of a JSON value one by one too: --structured-outputs-config.backend=...
-    if reply == STRUCTURED and not any(flag.startswith(_STRUCTURED_OUTPUTS) for flag in flags):
+    if reply == STRUCTURED and not any(
+        flag.startswith(_STRUCTURED_OUTPUTS) for flag in flags
+    ):
         flags = {_STRUCTURED_OUTPUTS: _NO_BLANKS, **flags}
     servers: Servers
     if settings.base_urls:
         # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
         key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
-        places = [(Connection(url, settings.timeout), key) for url in settings.base_urls]
+        places = [
+            (Connection(url, settings.timeout), key) for url in settings.base_urls
+        ]
         servers = Pool(places, model, settings.say, connect)
         servers.max_in_flight = IN_FLIGHT * len(places)
     else:

@@ -79,7 +79,13 @@ class _Counts(BaseModel):
 
     @property
     def total(self) -> int:
-        return self.processing + self.succeeded + self.errored + self.canceled + self.expired
+        return (
+            self.processing
+            + self.succeeded
+            + self.errored
+            + self.canceled
+            + self.expired
+        )
 
 
 class _Batch(BaseModel):
@@ -193,7 +199,9 @@ class AnthropicBatches(BatchProvider):
         if batch.id not in self._ids:
             try:
                 with self.explained():
-                    async with self.stream(self._results_of(batch), MOST_BYTES) as pieces:
+                    async with self.stream(
+                        self._results_of(batch), MOST_BYTES
+                    ) as pieces:
                         self._ids[batch.id] = await _first_id(pieces)
             except GoneError:  # deleted, or older than results are kept
                 self._ids[batch.id] = ""
@@ -202,13 +210,17 @@ class AnthropicBatches(BatchProvider):
     async def look(self, remote_id: str) -> RemoteBatch:
         """Return how a batch is."""
         with self.explained():
-            reply = await self._client.messages.batches.with_raw_response.retrieve(remote_id)
+            reply = await self._client.messages.batches.with_raw_response.retrieve(
+                remote_id
+            )
             return self._in_words(parsed(reply.http_response.content, _Batch))
 
     async def cancel(self, remote_id: str) -> RemoteBatch:
         """Have a batch end with what it has answered."""
         with self.explained():
-            reply = await self._client.messages.batches.with_raw_response.cancel(remote_id)
+            reply = await self._client.messages.batches.with_raw_response.cancel(
+                remote_id
+            )
             return self._in_words(parsed(reply.http_response.content, _Batch))
 
     async def forget(self, batch: RemoteBatch) -> None:
@@ -216,7 +228,9 @@ class AnthropicBatches(BatchProvider):
         with self.explained():
             await self._again.messages.batches.with_raw_response.delete(batch.id)
 
-    def stream(self, place: str, most: int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(
+        self, place: str, most: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Return a context with the bytes of the results at the address `place`."""
         headers = {
             name: value
@@ -257,7 +271,9 @@ class AnthropicBatches(BatchProvider):
                 state = State.CANCELLED
             elif batch.request_counts.expired:
                 state = State.EXPIRED
-        return RemoteBatch(id=batch.id, state=state, said=batch.processing_status, places=places)
+        return RemoteBatch(
+            id=batch.id, state=state, said=batch.processing_status, places=places
+        )
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
@@ -315,7 +331,11 @@ def _result(line: Mapping[str, Any]) -> Result | None:
         body = result.get("error")
         error = body.get("error") if isinstance(body, Mapping) else None
         named = error.get("type") if isinstance(error, Mapping) else None
-        status = _STATUS.get(named, _OTHER_ERROR) if isinstance(named, str) else _OTHER_ERROR
+        status = (
+            _STATUS.get(named, _OTHER_ERROR) if isinstance(named, str) else _OTHER_ERROR
+        )
         return Result(id=request_id, status=status, body=body)
-    reason = _NO_ANSWER.get(kind, "no response") if isinstance(kind, str) else "no response"
+    reason = (
+        _NO_ANSWER.get(kind, "no response") if isinstance(kind, str) else "no response"
+    )
     return Result(id=request_id, status=None, reason=reason, detail=str(kind))

@@ -30,7 +30,14 @@ from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import IN_A_ROW, REFUSED, AdaptedError, OnceMoreError
 from judge.batching import providers
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.batching.provider import BatchProvider, GoneError, RemoteBatch, Result, Sought, State
+from judge.batching.provider import (
+    BatchProvider,
+    GoneError,
+    RemoteBatch,
+    Result,
+    Sought,
+    State,
+)
 from judge.running.cost import Prices, unbounded
 from judge.running.engine import (
     GO_ON,
@@ -50,7 +57,9 @@ _LONG_LINE = 2**20
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
 _TIMES = 3  # that a question is asked which has had no answer
-_NO_REASON = "it gives no reason; look at the batch on the page of batches of your provider"
+_NO_REASON = (
+    "it gives no reason; look at the batch on the page of batches of your provider"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,9 @@ def require_batch_judge(session: JudgeSession, most: int | None = None) -> Batch
         or not isinstance(judge.servers, Pool)
         or not providers.has_batches(judge.provider)
     ):
-        raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
+        raise JudgeError(
+            f"--batch belongs to a model behind an API, which {judge.name} is not"
+        )
     if judge.service_tier is not None:
         raise JudgeError("a batch has a price of its own: leave out --service-tier")
     if len(judge.servers.places) > 1:
@@ -105,18 +116,25 @@ def require_batch_judge(session: JudgeSession, most: int | None = None) -> Batch
 
 
 def ask_in_batches(
-    session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
+    session: JudgeSession,
+    studies: StudySet,
+    policy: BatchPolicy,
+    listener: ProgressListener,
 ) -> None:
     """Ask all questions about `studies` in batches, until the answers are in the cache."""
     asked = require_batch_judge(session, policy.most)
     assert session.cache is not None
-    digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(
+        f"{session.kind}|{studies_digest(studies)}".encode()
+    ).hexdigest()[:16]
 
     session.count_earlier(studies)
     with Ledger(session.cache.path) as ledger:
         run = BatchRun(session, studies, policy, listener, ledger, asked, digest)
         asyncio.run(run.ask())
-        session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
+        session.batches = [
+            asdict(batch) for batch in ledger.batches(run=digest, state=OVER)
+        ]
     session.unanswerable, session.asked_before = run.unanswerable, run.spent
 
 
@@ -171,14 +189,18 @@ class BatchRun:
 
     def _batches(self, **having: str) -> list[Batch]:
         """Return the batches at this server whose fields have these values."""
-        return self.ledger.batches(provider=self.asked.name, server=self.provider.url, **having)
+        return self.ledger.batches(
+            provider=self.asked.name, server=self.provider.url, **having
+        )
 
     async def _find(self, batch: Batch) -> None:
         """Write down a batch that the provider has made after all; forget another.
 
         One that may have been made stays as it is, until that is known.
         """
-        named = {each.remote_id for each in self._batches() if each.remote_id is not None}
+        named = {
+            each.remote_id for each in self._batches() if each.remote_id is not None
+        }
         sought = Sought(mark=batch.id, n=batch.n, since=_moment(batch), named=named)
         for look in range(_LOOKS):
             if look:
@@ -219,13 +241,18 @@ class BatchRun:
         self._progress, self._short_of_money = Progress(total=len(self.studies)), ""
         self._progress.add_spent(self.spent)
         waiting = Counter({batch.id: 0 for batch in there})
-        questions, path = self._questions(waiting), self.ledger.folder / "requests.jsonl"
+        questions, path = (
+            self._questions(waiting),
+            self.ledger.folder / "requests.jsonl",
+        )
         try:
             for first in questions:
                 batch = self._write(chain([first], questions), path)
                 cost = "" if batch.most is None else f", at the most ${batch.most:,.2f}"
                 way = self.provider.connection.way
-                self.listener.say(f"Sending batch {batch.id} to {batch.server}{way}{cost}.")
+                self.listener.say(
+                    f"Sending batch {batch.id} to {batch.server}{way}{cost}."
+                )
                 if not await self._make(batch, path, is_first=not waiting):
                     break
                 waiting[batch.id] = batch.n
@@ -235,7 +262,9 @@ class BatchRun:
             raise RunStoppedError(self._short_of_money, self._progress)
         return waiting
 
-    def _questions(self, waiting: Counter[str]) -> Iterator[tuple[Question, float | None]]:
+    def _questions(
+        self, waiting: Counter[str]
+    ) -> Iterator[tuple[Question, float | None]]:
         """Yield what is to be asked and its most dollars; count what running batches ask."""
         session, progress = self.session, self._progress
         assert session.cache is not None
@@ -264,7 +293,9 @@ class BatchRun:
         finally:  # those that this run bought are from the cache by now
             progress.from_cache = max(0, progress.from_cache - progress.asked)
 
-    def _write(self, questions: Iterator[tuple[Question, float | None]], path: Path) -> Batch:
+    def _write(
+        self, questions: Iterator[tuple[Question, float | None]], path: Path
+    ) -> Batch:
         judge, provider = self.judge, self.provider
         batch = Batch(
             id=f"b-{secrets.token_hex(4)}",
@@ -305,7 +336,9 @@ class BatchRun:
             self._drop(batch)
             if is_first:
                 raise
-            self.listener.say(f"No room for batch {batch.id} ({error}): it waits for the others.")
+            self.listener.say(
+                f"No room for batch {batch.id} ({error}): it waits for the others."
+            )
             return False
         # After another error the next command finds out whether the batch was made.
         self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
@@ -343,7 +376,9 @@ class BatchRun:
                 else:
                     is_over |= await self._end(*seen.ended)
             if not names and not is_over:
-                raise JudgeError(f"{self.provider.url} has no room: give a smaller --batch-size")
+                raise JudgeError(
+                    f"{self.provider.url} has no room: give a smaller --batch-size"
+                )
             self.listener.tick(self._progress)
             if not is_over:
                 await asyncio.sleep(self.policy.poll)
@@ -386,7 +421,9 @@ class BatchRun:
             await self._forget(batch, remote)
             if not remote.has_no_room:
                 raise JudgeError(f"{batch.server} refused batch {batch.id}: {fault}")
-            self.listener.say(f"No room for batch {batch.id} ({fault}): it waits for the others.")
+            self.listener.say(
+                f"No room for batch {batch.id} ({fault}): it waits for the others."
+            )
             return False
         async with self.ledger.lock():
             current = self._known(batch.id)
@@ -422,7 +459,9 @@ class BatchRun:
         self._progress.add_spent(spent)
         cost = "unknown" if spent.dollars is None else f"${spent.dollars:,.2f}"
         answered = f"{spent.asked:,} of {batch.n:,} answered"
-        self.listener.say(f"Batch {batch.id} is {remote.state}: {answered}; cost {cost}.")
+        self.listener.say(
+            f"Batch {batch.id} is {remote.state}: {answered}; cost {cost}."
+        )
         if stopped:
             raise JudgeError(f"batch {batch.id}: {stopped}") from stopped
         if remote.state is State.CANCELLED:
@@ -480,13 +519,17 @@ class BatchRun:
         request = CompletionRequest(
             endpoint=record["endpoint"],
             model=record["model"],
-            messages=tuple(Message(role, content) for role, content in record["messages"]),
+            messages=tuple(
+                Message(role, content) for role, content in record["messages"]
+            ),
             sampling=record["sampling"],
             schema=record["schema"],
         )
         refusals = self.judge.refusals
         now = refusals.form
-        refusals.form = replace(now, mode=mode)  # the batch's, where it has changed since
+        refusals.form = replace(
+            now, mode=mode
+        )  # the batch's, where it has changed since
         try:
             return self.judge.body(request)
         finally:
@@ -511,13 +554,17 @@ class BatchRun:
         for key, error in sorted(refused.items()):
             if isinstance(error, JudgeError):
                 return error
-            is_most = n_answered and len(refused) >= IN_A_ROW and len(refused) > n_answered
+            is_most = (
+                n_answered and len(refused) >= IN_A_ROW and len(refused) > n_answered
+            )
             if is_most and is_first and not error.is_too_long:
                 return table.stop(error)
             meant = table.refuse(error, form, key, is_in_order=False)
             if isinstance(meant, JudgeError):
                 return meant
-            found[key] = meant if isinstance(meant, AskError) else OnceMoreError(REFUSED)
+            found[key] = (
+                meant if isinstance(meant, AskError) else OnceMoreError(REFUSED)
+            )
         return None
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
@@ -538,7 +585,10 @@ def _moment(batch: Batch) -> datetime:
 
 
 async def cancel(
-    ledger: Ledger, batch_id: str, environ: Mapping[str, str], base_url: str | None = None
+    ledger: Ledger,
+    batch_id: str,
+    environ: Mapping[str, str],
+    base_url: str | None = None,
 ) -> str:
     """Cancel a batch, and return what became of it.
 

@@ -173,7 +173,9 @@ class GoogleBatches(BatchProvider):
         """Make the batch of requests that go with the call, or of an uploaded file of them."""
         timeout = round(self.file_timeout * 1000)
         # With the address the SDK sends a file to this server, whatever host the server names.
-        options = types.HttpOptions(base_url=self.url, api_version=_VERSION, timeout=timeout)
+        options = types.HttpOptions(
+            base_url=self.url, api_version=_VERSION, timeout=timeout
+        )
         source: types.BatchJobSourceUnionDict = []
         if path.stat().st_size <= MOST_INLINE:
             requests = {"requests": _inlined(path)}
@@ -193,7 +195,9 @@ class GoogleBatches(BatchProvider):
             await self._genai.batches.create(
                 model=model,
                 src=source,
-                config=types.CreateBatchJobConfig(display_name=mark, http_options=options),
+                config=types.CreateBatchJobConfig(
+                    display_name=mark, http_options=options
+                ),
             )
             return _in_words(self._said(_Operation))
 
@@ -241,7 +245,9 @@ class GoogleBatches(BatchProvider):
         with self.explained():
             await self._genai.batches.delete(name=batch.id)
 
-    def stream(self, place: str, most: int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(
+        self, place: str, most: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Return a context with the bytes of the file `place`, such as `files/1234`."""
         url = f"{self.url}/{_VERSION}/{place}:download?alt=media"
         headers = {"x-goog-api-key": self.key, "Accept-Encoding": "identity"}
@@ -281,7 +287,9 @@ def as_sent(body: Mapping[str, Any]) -> dict[str, Any]:
         elif name in _BESIDE_SETTINGS:
             sent[_camel(name)] = value
         elif name == "thinking_config":
-            settings[_camel(name)] = {_camel(each): level for each, level in value.items()}
+            settings[_camel(name)] = {
+                _camel(each): level for each, level in value.items()
+            }
         else:
             settings[_camel(name)] = value
     return {**sent, "generationConfig": settings}
@@ -300,10 +308,14 @@ def _inlined(path: Path) -> list[dict[str, Any]]:
     """
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     lines.sort(key=lambda line: str(line[_KEY]))
-    return [{"request": line["request"], _METADATA: {_KEY: line[_KEY]}} for line in lines]
+    return [
+        {"request": line["request"], _METADATA: {_KEY: line[_KEY]}} for line in lines
+    ]
 
 
-def _by_id(output: _Output, ids: Collection[str]) -> list[tuple[str, Mapping[str, Any]]]:
+def _by_id(
+    output: _Output, ids: Collection[str]
+) -> list[tuple[str, Mapping[str, Any]]]:
     """Return each result that stands in a batch with the id of its request.
 
     They carry the id. Where none does they are in the order of the requests, if none is missing.
@@ -333,9 +345,13 @@ def _result(request_id: str, line: Mapping[str, Any]) -> Result:
         return Result(id=request_id, status=httpx2.codes.OK, body=response)
     error = line.get("error") or line.get("status")
     if not isinstance(error, Mapping):
-        return Result(id=request_id, status=None, reason="no response", detail=str(error))
+        return Result(
+            id=request_id, status=None, reason="no response", detail=str(error)
+        )
     status = _status(error.get("code"))
-    return Result(id=request_id, status=status, body={"error": {**error, "code": status}})
+    return Result(
+        id=request_id, status=status, body={"error": {**error, "code": status}}
+    )
 
 
 def _status(code: object) -> int:

@@ -121,12 +121,16 @@ class Ledger:
         rows = self._sql("SELECT data FROM batch ORDER BY rowid")
         # An earlier version wrote more.
         every = [self._batch(data) for (data,) in rows]
-        return [b for b in every if all(getattr(b, name) == having[name] for name in having)]
+        return [
+            b for b in every if all(getattr(b, name) == having[name] for name in having)
+        ]
 
     def _batch(self, data: object) -> Batch:
         """Return the batch that a row holds; raises `JudgeError` for another thing."""
         try:
-            return Batch(**adapter(_BatchRecord).validate_python(self._json(data), strict=True))
+            return Batch(
+                **adapter(_BatchRecord).validate_python(self._json(data), strict=True)
+            )
         except ValidationError as error:
             raise self._damaged(first_of(error)) from error
 
@@ -147,7 +151,9 @@ class Ledger:
         """Return the batch with this id; raises `JudgeError` for an unknown id."""
         if batches := self.batches(id=batch_id):
             return batches[0]
-        raise JudgeError(f"there is no batch {batch_id!r} here (--cache): see judge batch list")
+        raise JudgeError(
+            f"there is no batch {batch_id!r} here (--cache): see judge batch list"
+        )
 
     def put(self, batch: Batch) -> Batch:
         """Write a batch down as it is now."""
@@ -168,7 +174,12 @@ class Ledger:
 
     def keys(self, batch: Batch) -> set[str]:
         """Return the keys of the questions in a batch."""
-        return {key for (key,) in self._sql("SELECT key FROM question WHERE batch = ?", batch.id)}
+        return {
+            key
+            for (key,) in self._sql(
+                "SELECT key FROM question WHERE batch = ?", batch.id
+            )
+        }
 
     def record(self, batch: Batch, key: str) -> Mapping[str, Any] | None:
         """Return the canonical form of a question in `batch`, None for another."""
@@ -210,4 +221,6 @@ class Ledger:
 def pending(cache: Path, kind: str) -> str:
     """Return the ids of the batches in which questions of a kind are being answered."""
     with Ledger(cache, create=False) as ledger:
-        return ", ".join(batch.id for batch in ledger.batches(kind=kind) if batch.state != OVER)
+        return ", ".join(
+            batch.id for batch in ledger.batches(kind=kind) if batch.state != OVER
+        )

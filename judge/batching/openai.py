@@ -63,7 +63,9 @@ class OpenAIBatches(BatchProvider):
         self._refused: set[str] = set()
         self._client = client(connection, key)
         # What may be asked twice is asked again at once.
-        self._again = self._client.with_options(max_retries=RETRIES, timeout=self.file_timeout)
+        self._again = self._client.with_options(
+            max_retries=RETRIES, timeout=self.file_timeout
+        )
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -71,7 +73,12 @@ class OpenAIBatches(BatchProvider):
 
     def request(self, request_id: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a request as it stands in a line of a file."""
-        return {"custom_id": request_id, "method": "POST", "url": _ENDPOINT, "body": body}
+        return {
+            "custom_id": request_id,
+            "method": "POST",
+            "url": _ENDPOINT,
+            "body": body,
+        }
 
     async def create(self, path: Path, mark: str, model: str) -> RemoteBatch:  # noqa: ARG002
         """Upload a file of requests, and make the batch of it."""
@@ -91,7 +98,9 @@ class OpenAIBatches(BatchProvider):
             )
 
         with self.explained(), path.open("rb") as file:
-            file_id = id_of(await self._expiring(upload, "expires_after", _REQUESTS_KEPT))
+            file_id = id_of(
+                await self._expiring(upload, "expires_after", _REQUESTS_KEPT)
+            )
         with self.explained():
             made = await self._expiring(make, "output_expires_after", _RESULTS_KEPT)
             return _in_words(batch_of(made))
@@ -142,9 +151,13 @@ class OpenAIBatches(BatchProvider):
                 await self._client.files.delete(file_id)
 
     @asynccontextmanager
-    async def stream(self, place: str, most: int) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(
+        self, place: str, most: int
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Give the bytes of the file `place`."""
-        files = client(self.connection, self.key, most).with_options(max_retries=RETRIES)
+        files = client(self.connection, self.key, most).with_options(
+            max_retries=RETRIES
+        )
         async with files, files.files.with_streaming_response.content(place) as reply:
             yield reply.iter_bytes()
 
@@ -175,7 +188,9 @@ def _result(line: Mapping[str, Any]) -> Result | None:
     status = response.get("status_code")
     # Some servers leave it out where all is well.
     return Result(
-        id=request_id, status=status if type(status) is int else 200, body=response.get("body")
+        id=request_id,
+        status=status if type(status) is int else 200,
+        body=response.get("body"),
     )
 
 

@@ -178,7 +178,9 @@ class BatchProvider(ABC):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+    async def __aexit__(
+        self, _type: object, error: BaseException | None, _trace: object
+    ) -> None:
         await self.aclose()
         if isinstance(error, AskError):
             raise JudgeError(
@@ -245,7 +247,9 @@ class BatchProvider(ABC):
         They may be written to `path` on the way.
         """
 
-    def completion(self, result: Result, sent: Mapping[str, Any], mode: Mode | None) -> Completion:
+    def completion(
+        self, result: Result, sent: Mapping[str, Any], mode: Mode | None
+    ) -> Completion:
         """Return the answer in a result; raises what asking alone raises.
 
         `sent` is the body of the request, of which a refusal may name something. A result without
@@ -274,24 +278,36 @@ class BatchProvider(ABC):
             reply: httpx2.Response = error.response  # type: ignore[attr-defined]
             raise self.refusal(reply, is_made=is_made) from error
         except (httpx2.HTTPError, OSError) as error:
-            raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
+            raise UnavailableError(
+                "connection", str(error.__cause__ or error)[:300]
+            ) from error
         except self.sdk_error as error:
             raise UnreadableReplyError("it is not a reply about batches") from error
         # A page instead of JSON comes as text, JSON that is none as a ValueError.
-        except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        except (
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
             raise UnreadableReplyError("it is not a reply about batches") from error
 
     def refusal(self, reply: httpx2.Response, *, is_made: bool = True) -> Exception:
         """Return the error that a reply without success is."""
         if reply.status_code == 404 and is_made:
-            return GoneError(f"{self.url} has lost a batch or its file: see judge batch cancel")
+            return GoneError(
+                f"{self.url} has lost a batch or its file: see judge batch cancel"
+            )
         wrong = self.replies(self.url, self.key).meaning(reply, {})
         if isinstance(wrong, RefusedError):
             return Refusals(address=self.url, key_name=self.key_name).stop(wrong)
         return wrong
 
     @abstractmethod
-    def stream(self, place: str, most: int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(
+        self, place: str, most: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Return a context with the bytes of the file at `place`, from its beginning.
 
         Inside, `TooLongReplyError` is raised for more than `most` bytes.
@@ -304,7 +320,9 @@ class BatchProvider(ABC):
         """Give the bytes at an address of the server, as `stream` does."""
         async with (
             http_client(self.connection, most) as http,
-            http.stream("GET", url, headers=headers, timeout=self.file_timeout) as reply,
+            http.stream(
+                "GET", url, headers=headers, timeout=self.file_timeout
+            ) as reply,
         ):
             if reply.status_code != httpx2.codes.OK:
                 await reply.aread()

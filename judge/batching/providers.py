@@ -13,7 +13,8 @@ from judge.types import JudgeError
 
 # Where requests alone go, and what has the key.
 _PROVIDERS: Mapping[str, Provider] = {
-    module.PROVIDER.name: module.PROVIDER for module in (anthropic, azure, google, openai)
+    module.PROVIDER.name: module.PROVIDER
+    for module in (anthropic, azure, google, openai)
 }
 # Module and class of the batches of each; Azure's are OpenAI's.
 _BATCHES = {
@@ -23,7 +24,10 @@ _BATCHES = {
     "google": ("google", "GoogleBatches"),
 }
 # The packages that these modules need beyond those that are always there.
-_PACKAGES = {"anthropic": ("anthropic", "anthropic"), "google": ("google.genai", "google-genai")}
+_PACKAGES = {
+    "anthropic": ("anthropic", "anthropic"),
+    "google": ("google.genai", "google-genai"),
+}
 
 
 def has_batches(name: str) -> bool:
@@ -39,7 +43,9 @@ def load(name: str) -> type[BatchProvider]:
         module, package = _PACKAGES[name]
         require_sdk(module, package, f"of {name}")
     place, batches = _BATCHES[name]
-    found: type[BatchProvider] = getattr(import_module(f"judge.batching.{place}"), batches)
+    found: type[BatchProvider] = getattr(
+        import_module(f"judge.batching.{place}"), batches
+    )
     return found
 
 
@@ -58,7 +64,9 @@ def connection(
     return Connection(url, timeout)
 
 
-def connected(name: str, server: Connection, environ: Mapping[str, str]) -> BatchProvider:
+def connected(
+    name: str, server: Connection, environ: Mapping[str, str]
+) -> BatchProvider:
     """Return the batches at a server, with the key from the provider's own variable.
 
     Raises `JudgeError` where that is not set.

@@ -20,7 +20,10 @@ from judge.studies.columns import FIELD_NAMES, as_text, model_of
 from judge.types import Annotated, JudgeError
 
 SIDES = ("references", "candidates")
-_ROLES = {"references": ("refs", "reference_field"), "candidates": ("preds", "candidate_field")}
+_ROLES = {
+    "references": ("refs", "reference_field"),
+    "candidates": ("preds", "candidate_field"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class AlignedRuns:
     @cached_property
     def outcomes(self) -> NDArray[np.object_]:
         """How each study ended in each run, studies by runs; None where a run lacks it."""
-        columns = [self.columns(run, ["outcome"])["outcome"] for run in range(len(self.runs))]
+        columns = [
+            self.columns(run, ["outcome"])["outcome"] for run in range(len(self.runs))
+        ]
         return np.array(columns, object).reshape(len(self.runs), len(self.study_ids)).T
 
     @property
@@ -58,14 +63,20 @@ class AlignedRuns:
 
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
         """Return a field's values, None without it or where runs disagree, and a note of that."""
-        having = [index for index in range(len(self.runs)) if name in self._fields(index)]
+        having = [
+            index for index in range(len(self.runs)) if name in self._fields(index)
+        ]
         merged: list[object] = [None] * len(self.study_ids)
         for index in having:
             column = self.columns(index, [name])[name]
             for row, (known, value) in enumerate(zip(merged, column, strict=True)):
                 if known is None:
                     merged[row] = value
-                elif value is not None and value != known and as_text(value) != as_text(known):
+                elif (
+                    value is not None
+                    and value != known
+                    and as_text(value) != as_text(known)
+                ):
                     text = (
                         f"{self.names[index]} and another run disagree about {name!r} of the study "
                         f"{self.study_ids[row]!r}"
@@ -78,7 +89,9 @@ class AlignedRuns:
     def _fields(self, run: int) -> set[str]:
         return {"study_class", *self.runs[run].manifest["fields"]}
 
-    def patients(self, patient_field: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
+    def patients(
+        self, patient_field: str | None = None
+    ) -> tuple[str, NDArray[np.intp]] | None:
         """Return the field that names the patients and each study's patient by number, or None."""
         if patient_field == "none":
             return None
@@ -86,10 +99,14 @@ class AlignedRuns:
         usual = FIELD_NAMES["patient"] if patient_field is None else (patient_field,)
         name = next((name for name in usual if name in there), None)
         if name is None and patient_field is not None:
-            raise JudgeError(f"no run has the field {patient_field!r} that --patient-field names")
+            raise JudgeError(
+                f"no run has the field {patient_field!r} that --patient-field names"
+            )
         if name is None:
             return None
-        column, _ = self.field(name, "judge them again, or set it aside: --patient-field none")
+        column, _ = self.field(
+            name, "judge them again, or set it aside: --patient-field none"
+        )
         return name, patient_numbers(column or ())
 
     def differing_texts(self, side: str) -> list[tuple[str, str, list[str]]]:
@@ -116,7 +133,9 @@ class AlignedRuns:
                         differing.setdefault((other, name), []).append(study_id)
         return [(*names, ids) for names, ids in differing.items()]
 
-    def records(self, run: int, study_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+    def records(
+        self, run: int, study_ids: Collection[str]
+    ) -> dict[str, dict[str, Any]]:
         """Return the records of some studies, by study id."""
         wanted = set(study_ids)
         records = self.runs[run].records() if wanted else ()
@@ -124,7 +143,8 @@ class AlignedRuns:
 
 
 def align(
-    runs: Sequence[tuple[str, Run]], choose: Callable[..., Collection[str]] = set.intersection
+    runs: Sequence[tuple[str, Run]],
+    choose: Callable[..., Collection[str]] = set.intersection,
 ) -> AlignedRuns:
     """Align named runs on the studies that all have, or that `choose` makes of their ids."""
     ids = [run.columns([])["study_id"].to_pylist() for _, run in runs]
@@ -132,7 +152,9 @@ def align(
     rows = []
     for ids_of_run in ids:
         row_of = {study_id: row for row, study_id in enumerate(ids_of_run)}
-        rows.append(np.array([row_of.get(study_id, -1) for study_id in study_ids], np.intp))
+        rows.append(
+            np.array([row_of.get(study_id, -1) for study_id in study_ids], np.intp)
+        )
     names, opened = zip(*runs, strict=True)
     return AlignedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
 
@@ -176,7 +198,9 @@ def choices(runs: Runs) -> list[RunChoice]:
     chosen = []
     for name, run in named:
         if not isinstance(run, Run | str | Path):
-            raise JudgeError(f"{run!r:.60} is not a run; give runs, or their folders, one by one")
+            raise JudgeError(
+                f"{run!r:.60} is not a run; give runs, or their folders, one by one"
+            )
         path = run.path if isinstance(run, Run) else Path(run)
         chosen.append(RunChoice(path, str(path), name))
     return chosen
@@ -201,4 +225,7 @@ def known_model(run: Run) -> str | None:
 
 def input_file(run: Run, role: str) -> dict[str, object] | None:
     """Return the manifest's entry of the run's `refs` or `preds` file, None without one."""
-    return next((file for file in run.manifest["inputs"] if file["role"] in (role, "both")), None)
+    return next(
+        (file for file in run.manifest["inputs"] if file["role"] in (role, "both")),
+        None,
+    )

@@ -49,7 +49,9 @@ def challenge_comparisons(
         runs = _joined(parts)
         fields = runs.panel.fields
         if not {NORMAL, ABNORMAL} <= set(fields.get("study_class", ())):
-            raise JudgeError(f"{section}: the challenge compares normal with abnormal studies")
+            raise JudgeError(
+                f"{section}: the challenge compares normal with abnormal studies"
+            )
         by = ["study_class", *(["dataset"] if "dataset" in fields else [])]
         line = comparison_signature(runs, None, by)
         made = compare(runs.panel, sort=sort, by=by, signature=line, notes=runs.notes)
@@ -70,15 +72,24 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
     if not others:
         return first
     for name, part in others:
-        if (part.panel.models, part.panel.metrics) != (first.panel.models, first.panel.metrics):
+        if (part.panel.models, part.panel.metrics) != (
+            first.panel.models,
+            first.panel.metrics,
+        ):
             differing = {*part.panel.models} ^ {*first.panel.models}
-            what = f"models {', '.join(sorted(differing))}" if differing else "same rubrics"
+            what = (
+                f"models {', '.join(sorted(differing))}"
+                if differing
+                else "same rubrics"
+            )
             raise JudgeError(
                 f"{first_name} and {name} do not both have the {what}: give one run for each "
                 "model, rubric and data set"
             )
     panels = {name: part.panel for name, part in parts.items()}
-    names = dict.fromkeys(("dataset", *(name for p in panels.values() for name in p.fields)))
+    names = dict.fromkeys(
+        ("dataset", *(name for p in panels.values() for name in p.fields))
+    )
     fields: dict[str, list[object]] = {name: [] for name in names}
     clusters: list[Codes] = []
     for dataset, panel in panels.items():
@@ -87,10 +98,14 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
             column += panel.fields.get(name, usual)
         units = units_of(panel.clusters, len(panel.study_ids))
         clusters.append(units + (clusters[-1].max() + 1 if clusters else 0))
-    patient_field = next((p.patient_field for p in panels.values() if p.patient_field), None)
+    patient_field = next(
+        (p.patient_field for p in panels.values() if p.patient_field), None
+    )
     panel = replace(
         first.panel,
-        study_ids=tuple(f"{name}/{study}" for name, p in panels.items() for study in p.study_ids),
+        study_ids=tuple(
+            f"{name}/{study}" for name, p in panels.items() for study in p.study_ids
+        ),
         values=_stacked([panel.values for panel in panels.values()], axis=0),
         fields={field: tuple(column) for field, column in fields.items()},
         clusters=np.concatenate(clusters) if patient_field else None,
@@ -102,18 +117,26 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
         first,
         panel=panel,
         runs=tuple(run for part in parts.values() for run in part.runs),
-        notes=tuple(dict.fromkeys(note for part in parts.values() for note in part.notes)),
+        notes=tuple(
+            dict.fromkeys(note for part in parts.values() for note in part.notes)
+        ),
     )
 
 
 def _stacked(grids: Sequence[Mapping[str, Any]], axis: int) -> dict[str, Any]:
-    return {name: np.concatenate([grid[name] for grid in grids], axis) for name in grids[0]}
+    return {
+        name: np.concatenate([grid[name] for grid in grids], axis) for name in grids[0]
+    }
 
 
 def challenge_metrics(comparison: Comparison) -> list[Metric]:
     """Return the metrics that the challenge prints: scores and rates, no counts of errors."""
     metrics = comparison.panel.metrics
-    return [metric for metric in metrics if metric.what != "count" and metric.kind != "ratio"]
+    return [
+        metric
+        for metric in metrics
+        if metric.what != "count" and metric.kind != "ratio"
+    ]
 
 
 def challenge_figures(comparison: Comparison) -> pd.DataFrame:
@@ -143,7 +166,9 @@ def challenge_figures(comparison: Comparison) -> pd.DataFrame:
     abnormal = frame[frame["study_class"] == ABNORMAL].set_index(keys)["value"]
     of_same = abnormal.reindex(pd.MultiIndex.from_frame(frame[keys])).to_numpy()
     higher = {metric.name for metric in panel.metrics if metric.higher_is_better}
-    has_gain = (frame["study_class"] == NORMAL) & frame["metric"].isin(higher) & (of_same > 0)
+    has_gain = (
+        (frame["study_class"] == NORMAL) & frame["metric"].isin(higher) & (of_same > 0)
+    )
     frame["gain"] = ((frame["value"] - of_same) / of_same).where(has_gain)
     return frame
 
@@ -151,7 +176,11 @@ def challenge_figures(comparison: Comparison) -> pd.DataFrame:
 def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | None]:
     column = part.values[metric.name][:, model]
     known = ~np.isnan(column)
-    units = part.clusters[known] if part.clusters is not None and part.is_clustered else None
+    units = (
+        part.clusters[known]
+        if part.clusters is not None and part.is_clustered
+        else None
+    )
     mean = mean_interval(column[known], None, units)
     mean = inverse(mean) if metric.kind == "inverse" and mean.value else mean
     half = None if mean.high is None or mean.value is None else mean.high - mean.value

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from judge import plugins, rubrics
-from judge.comparing.alignment import AlignedRuns, RunChoice, align, input_file, model_of_run
+from judge.comparing.alignment import (
+    AlignedRuns,
+    RunChoice,
+    align,
+    input_file,
+    model_of_run,
+)
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
 from judge.signature import Signature
@@ -142,13 +148,17 @@ def read_scores(
     patient, clusters = aligned.patients(patient_field) or (None, None)
     fields = {
         name: aligned.field(name, _JUDGE_AGAIN if name in group_fields else "")
-        for name in dict.fromkeys((*group_fields, *GROUP_FIELDS, *([patient] if patient else [])))
+        for name in dict.fromkeys(
+            (*group_fields, *GROUP_FIELDS, *([patient] if patient else []))
+        )
     }
     notes += [note for _, note in fields.values() if note]
     notes += [*_run_notes(runs, models), *_coverage(values, models)]
     judged = {(run.rubric, run.model) for run in runs}
     without_run = {
-        rubric: frozenset(i for i, model in enumerate(models) if (rubric, model) not in judged)
+        rubric: frozenset(
+            i for i, model in enumerate(models) if (rubric, model) not in judged
+        )
         for rubric, _ in judged
     }
     panel = ScoreMatrix(
@@ -156,7 +166,11 @@ def read_scores(
         aligned.study_ids,
         tuple(values),
         {metric.name: grid for metric, grid in values.items()},
-        {name: tuple(column) for name, (column, _) in fields.items() if column is not None},
+        {
+            name: tuple(column)
+            for name, (column, _) in fields.items()
+            if column is not None
+        },
         clusters,
         patient,
         per,
@@ -165,8 +179,14 @@ def read_scores(
     )
     parts = []
     if metrics:
-        read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
-        parts.append(f"metrics:{_digest(sorted([*read_as, *(file.sha256 for file in metrics)]))}")
+        read_as = [
+            f"{m.name} {m.kind} {m.higher_is_better}"
+            for m in values
+            if m.rubric is None
+        ]
+        parts.append(
+            f"metrics:{_digest(sorted([*read_as, *(file.sha256 for file in metrics)]))}"
+        )
     if allowed := [what for what in ALLOWED if what in allow]:
         parts.append(f"allowed:{','.join(allowed)}")
     return ComparedRuns(aligned, panel, tuple(runs), tuple(parts), tuple(notes))
@@ -201,7 +221,11 @@ _Differing = tuple[str, str, Mapping[str, Sequence[str]]]
 
 
 def check(
-    runs: Sequence[ComparedRun], aligned: AlignedRuns, allow: Collection[str], *, common: bool
+    runs: Sequence[ComparedRun],
+    aligned: AlignedRuns,
+    allow: Collection[str],
+    *,
+    common: bool,
 ) -> list[str]:
     """Raise `JudgeError` that lists all that differs and must not; return notes of the rest."""
     allowed = {f"--allow {what}" for what in allow}
@@ -214,7 +238,8 @@ def check(
         allowed |= {remedy} if common and n else set()
     texts = {
         what: "; ".join(
-            f"{value} in {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
+            f"{value} in {names[0]}"
+            + (f" and {len(names) - 1} more" if names[1:] else "")
             for value, names in values.items()
         )
         for what, _, values in differing
@@ -226,12 +251,19 @@ def check(
     ]
     if refused:
         what = "\n".join(refused)
-        raise JudgeError(f"these runs cannot be compared together; what differs:\n{what}")
-    return [f"the runs differ in {what} ({remedy}): {texts[what]}" for what, remedy, _ in differing]
+        raise JudgeError(
+            f"these runs cannot be compared together; what differs:\n{what}"
+        )
+    return [
+        f"the runs differ in {what} ({remedy}): {texts[what]}"
+        for what, remedy, _ in differing
+    ]
 
 
 def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
-    settings = [("section", "compare the runs of each section by themselves", "section", runs)]
+    settings = [
+        ("section", "compare the runs of each section by themselves", "section", runs)
+    ]
     for name in dict.fromkeys(run.rubric for run in runs):
         same = [run for run in runs if run.rubric == name]
         settings += [
@@ -239,7 +271,10 @@ def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
             (f"judge of {name}", "--allow judge", "judge", same),
             (f"prompt of {name}", "--allow prompt", "prompt", same),
         ]
-    found = [(what, remedy, _by_value(of, attrgetter(name))) for what, remedy, name, of in settings]
+    found = [
+        (what, remedy, _by_value(of, attrgetter(name)))
+        for what, remedy, name, of in settings
+    ]
     return [differing for differing in found if len(differing[2]) > 1]
 
 
@@ -252,8 +287,12 @@ def _by_value(
     return by_value
 
 
-def _references(runs: Sequence[ComparedRun], aligned: AlignedRuns) -> Iterator[_Differing]:
-    if len({run.section for run in runs}) == 1:  # of another section all references differ
+def _references(
+    runs: Sequence[ComparedRun], aligned: AlignedRuns
+) -> Iterator[_Differing]:
+    if (
+        len({run.section for run in runs}) == 1
+    ):  # of another section all references differ
         for name, other, ids in aligned.differing_texts("references"):
             where = f"others for {len(ids):,} studies, {ids[0]!r} among them,"
             values = {f"those of {name}": [name], where: [other]}
@@ -267,19 +306,27 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
         if judge["note"]:
             note = f"judged by {judge['name']}, {judge['note']}"
             titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
-    yield from (f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items())
+    yield from (
+        f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items()
+    )
     yield from _recognised_notes(runs)
     for rubric in dict.fromkeys(run.rubric for run in runs):
         of = [run for run in runs if run.rubric == rubric]
-        packages = {Signature.parse(run.run.signature).get("package"): run.shown for run in of}
+        packages = {
+            Signature.parse(run.run.signature).get("package"): run.shown for run in of
+        }
         if len(packages) > 1:
-            listed = ", ".join(f"{package} in {shown}" for package, shown in packages.items())
+            listed = ", ".join(
+                f"{package} in {shown}" for package, shown in packages.items()
+            )
             yield f"the rubric {rubric} comes from packages that differ: {listed}"
         judged = {run.model for run in of}
         if missing := [model for model in models if model not in judged]:
             yield f"no run of {rubric} is of {', '.join(missing)}"
     n = sum(runs[0].outcomes.values())
-    lost = sorted(((n - run.outcomes["annotated"], run) for run in runs), key=lambda p: -p[0])
+    lost = sorted(
+        ((n - run.outcomes["annotated"], run) for run in runs), key=lambda p: -p[0]
+    )
     if named := [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]:
         yield f"studies not scored, of {n:,}: {', '.join(named)}"
     if any(run.run.summary()["n_class_inferred"] for run in runs):
@@ -305,7 +352,9 @@ def _rubric_values(
     tallies: dict[str, Counts] = {}
     shape = (len(aligned.study_ids), len(models))
     figures: dict[str, list[Metric]] = {}
-    for index, run in sorted(enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])):
+    for index, run in sorted(
+        enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])
+    ):
         # A reader's own categories are compared in the rubric's totals; a panel has measures of
         # its own.
         rubric = run.run.rubric if run.run.combined else rubrics.load(run.rubric)
@@ -318,12 +367,16 @@ def _rubric_values(
                 "compare it with runs of judges"
             )
         model = models.index(run.model)
-        measures = [name for metric in metrics for name in (*metric.measures, *metric.per)]
+        measures = [
+            name for metric in metrics for name in (*metric.measures, *metric.per)
+        ]
         columns = aligned.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
             is_rate = metric.kind == "rate"
-            number = sum_measures([columns[name] for name in metric.measures], sizes=is_rate)
+            number = sum_measures(
+                [columns[name] for name in metric.measures], sizes=is_rate
+            )
             if is_rate:
                 number = np.where(np.isnan(number), np.nan, number == 0)
             if metric.per:
@@ -331,13 +384,21 @@ def _rubric_values(
                 number = np.where(np.isnan(under), np.nan, number)
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
                 grid[:, model] = np.where(np.isnan(number), np.nan, under)
-            grid = values.setdefault(first.get(metric.name, metric), np.full(shape, np.nan))
+            grid = values.setdefault(
+                first.get(metric.name, metric), np.full(shape, np.nan)
+            )
             grid[:, model] = number
         if tally:
             empty = np.full((len(models), len(tally), shape[0]), np.nan, np.float32)
-            tallies.setdefault(run.rubric, empty)[model] = [columns[name] for name in tally]
+            tallies.setdefault(run.rubric, empty)[model] = [
+                columns[name] for name in tally
+            ]
     in_order = dict.fromkeys(run.rubric for run in runs)
-    return values, per, {rubric: tallies[rubric] for rubric in in_order if rubric in tallies}
+    return (
+        values,
+        per,
+        {rubric: tallies[rubric] for rubric in in_order if rubric in tallies},
+    )
 
 
 def _file_values(
@@ -379,7 +440,9 @@ def records(
     }
 
 
-def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Sequence[str]) -> str:
+def comparison_signature(
+    compared: ComparedRuns, how: Resampling | None, by: Sequence[str]
+) -> str:
     """Return one line that names everything that changes a number of the comparison."""
     lines = sorted(f"{run.model}\t{run.run.signature}" for run in compared.runs)
     judges = sorted({f"{run.rubric}={run.judge}" for run in compared.runs})
@@ -395,7 +458,11 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
         f"patient:{panel.patient_field or 'none'}",
     ]
     if how:
-        flips = f"{how.flips}" if how.refined_flips is None else f"{how.flips}+{how.refined_flips}"
+        flips = (
+            f"{how.flips}"
+            if how.refined_flips is None
+            else f"{how.flips}+{how.refined_flips}"
+        )
         parts += [f"resamples:{how.resamples}", f"flips:{flips}", f"seed:{how.seed}"]
         parts += [f"family:{how.family}", f"primary:{how.primary or 'none'}"]
         parts += [f"numpy:{version('numpy')}"]

@@ -68,7 +68,9 @@ class Gate:
     def verdict(self) -> Verdict:
         """`fail` if any check fails, else `undecided` if any is undecided, else `pass`."""
         verdicts = {check.verdict for check in self.checks}
-        return next(verdict for verdict in ("fail", "undecided", "pass") if verdict in verdicts)
+        return next(
+            verdict for verdict in ("fail", "undecided", "pass") if verdict in verdicts
+        )
 
     def plain(self) -> dict[str, Any]:
         """Return the gate as JSON's types."""
@@ -114,7 +116,9 @@ def gate(
     )
     how = comparison.how or how
     if len(names := dict.fromkeys(run.rubric for run in compared.runs)) > 1:
-        raise JudgeError(f"the runs are of {' and '.join(names)}: give two runs of one rubric")
+        raise JudgeError(
+            f"the runs are of {' and '.join(names)}: give two runs of one rubric"
+        )
     if drift and (differing := compared.aligned.differing_texts("candidates")):
         ids = differing[0][2]
         raise JudgeError(
@@ -205,7 +209,9 @@ def _limit_checks(
         verdict: Verdict = "undecided"
         reason = "no study has this figure"
         if value is not None:
-            verdict, reason = _limit_verdict(value, worst, limit, unread, is_floor=is_floor)
+            verdict, reason = _limit_verdict(
+                value, worst, limit, unread, is_floor=is_floor
+            )
         checks.append(
             Check(
                 metric=name,
@@ -237,7 +243,9 @@ def _limit_verdict(
     return "undecided", f"with the {n} at the worst it would be {worst:.3f}"
 
 
-def _extreme(panel: ScoreMatrix, metric: Metric, unread: Bools, *, lowest: bool) -> float | None:
+def _extreme(
+    panel: ScoreMatrix, metric: Metric, unread: Bools, *, lowest: bool
+) -> float | None:
     """Return the run's figure with its unread studies at that end of the scale which moves it most.
 
     None where the scale has no such end.
@@ -267,7 +275,9 @@ def _filled(
             return None
         values[rows, run] = end
     per = {metric.name: panel.per[metric.name]} if metric.name in panel.per else {}
-    return replace(panel, metrics=(metric,), values={metric.name: values}, per=per, tallies={})
+    return replace(
+        panel, metrics=(metric,), values={metric.name: values}, per=per, tallies={}
+    )
 
 
 # Comparison with the earlier run
@@ -286,7 +296,9 @@ class _Comparer:
 
     def checks(self, tests: Mapping[str, PairTest], unread: Bools) -> list[Check]:
         """Return a check of each metric by these tests."""
-        verdicts = self._verdicts({metric.name: self.panel for metric in self.metrics}, tests)
+        verdicts = self._verdicts(
+            {metric.name: self.panel for metric in self.metrics}, tests
+        )
         worst = [self._worst_verdicts(unread, side) for side in self._sides()]
         n = counted(int(unread.any(axis=1).sum()), "unread study", "unread studies")
         cells = group_cells(self.panel).cells
@@ -327,17 +339,25 @@ class _Comparer:
         """Return for which directions the worst case is tried: whether the run is the worse one."""
         return [True, False] if self.drift else [True]
 
-    def _worst_verdicts(self, unread: Bools, run_is_worse: bool) -> dict[str, Verdict | None]:  # noqa: FBT001
+    def _worst_verdicts(
+        self,
+        unread: Bools,
+        run_is_worse: bool,  # noqa: FBT001
+    ) -> dict[str, Verdict | None]:
         """Return the verdicts with the unread studies at their worst; None where there is none."""
         if not unread.any():
             return {metric.name: "pass" for metric in self.metrics}
         panels, tests = {}, {}
         for metric in self.metrics:
             run_at_low = metric.study_higher_is_better == run_is_worse
-            filled = _filled(self.panel, metric, unread, {0: run_at_low, 1: not run_at_low})
+            filled = _filled(
+                self.panel, metric, unread, {0: run_at_low, 1: not run_at_low}
+            )
             if filled is not None:
                 panels[metric.name] = filled
-                (tests[metric.name],) = compare_pairs(filled, {}, self.how).pairs[metric.name]
+                (tests[metric.name],) = compare_pairs(filled, {}, self.how).pairs[
+                    metric.name
+                ]
         verdicts = self._verdicts(panels, tests)
         return {
             metric.name: verdicts[metric.name][0] if metric.name in verdicts else None

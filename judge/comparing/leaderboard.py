@@ -96,7 +96,9 @@ def compare(
             and for a run or a file that cannot be read.
 
     """
-    files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
+    files = read_files(
+        [*map(str, metrics)], higher=higher_is_better, lower=lower_is_better
+    )
     _, comparison = compare_runs(
         choices(runs),
         tests,

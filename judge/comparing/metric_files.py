@@ -20,7 +20,11 @@ from judge.types import JudgeError
 _ID, _MODEL = "study_id", "model"
 _MISSING = ("", "NaN", "nan", "NA", "null", "None")
 _MOST = 1e12  # beyond this a value is no measurement, and its square no number
-_INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")  # without a name, in CSV or Parquet
+_INDEX = (
+    "column_1",
+    "Unnamed: 0",
+    "__index_level_0__",
+)  # without a name, in CSV or Parquet
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ class MetricFile:
     study_ids: tuple[str, ...]
     columns: tuple[tuple[Metric, Values], ...]
 
-    def on(self, study_ids: Sequence[str], models: Sequence[str]) -> dict[Metric, Values]:
+    def on(
+        self, study_ids: Sequence[str], models: Sequence[str]
+    ) -> dict[Metric, Values]:
         """Return each metric's values, studies by models; raises `JudgeError` for none."""
         if None in self.models and len(models) > 1:
             raise JudgeError(
@@ -41,7 +47,9 @@ class MetricFile:
                 f"their names here: {', '.join(models)}"
             )
         named = {name: index for index, name in enumerate(models)}
-        columns = np.array([0 if name is None else named.get(name, -1) for name in self.models])
+        columns = np.array(
+            [0 if name is None else named.get(name, -1) for name in self.models]
+        )
         studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
         rows = np.flatnonzero((studies >= 0) & (columns >= 0))
         if not len(rows):
@@ -62,11 +70,15 @@ def read_files(
 ) -> list[MetricFile]:
     """Read files as `read_metrics` does."""
     for name in set(higher).intersection(lower):
-        raise JudgeError(f"{name!r} is given to both --higher-is-better and --lower-is-better")
+        raise JudgeError(
+            f"{name!r} is given to both --higher-is-better and --lower-is-better"
+        )
     return [read_metrics(path, higher=higher, lower=lower) for path in paths]
 
 
-def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:
+def read_metrics(
+    path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()
+) -> MetricFile:
     """Read a file with `study_id`, perhaps `model`, and one column per metric.
 
     `higher` and `lower` give the direction of columns whose name does not tell. The counts of a
@@ -92,7 +104,9 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     if keys.duplicated().any():
         model, study_id = keys[keys.duplicated()].iloc[0]
         about = f" of the model {model!r}" if model else ""
-        raise JudgeError(f"{path} has the study {study_id!r}{about} twice; keep one row")
+        raise JudgeError(
+            f"{path} has the study {study_id!r}{about} twice; keep one row"
+        )
     columns: dict[Metric, Values] = {}
     for name in names:
         values = _numbers(path, name, list(table[name]), study_ids)
@@ -103,7 +117,9 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
                 "--higher-is-better NAME or --lower-is-better NAME"
             )
         if metric in columns:
-            raise JudgeError(f"{path} has {name!r} and another column for one metric; keep one")
+            raise JudgeError(
+                f"{path} has {name!r} and another column for one metric; keep one"
+            )
         known = values[~np.isnan(values)]
         if metric.scale and not np.allclose(known, np.clip(known, *metric.scale)):
             raise JudgeError(
@@ -112,12 +128,18 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
             )
         columns[metric] = values
     sha256 = table.attrs["file"].sha256
-    return MetricFile(path, sha256, tuple(models), tuple(study_ids), tuple(columns.items()))
+    return MetricFile(
+        path, sha256, tuple(models), tuple(study_ids), tuple(columns.items())
+    )
 
 
-def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence[str]) -> Values:
+def _numbers(
+    path: str, name: str, values: Sequence[object], study_ids: Sequence[str]
+) -> Values:
     cells = pd.Series(list(values), dtype=object).map(
-        lambda cell: None if isinstance(cell, str) and cell.strip() in _MISSING else cell
+        lambda cell: (
+            None if isinstance(cell, str) and cell.strip() in _MISSING else cell
+        )
     )
     is_text = cells.map(
         lambda cell: (
@@ -126,7 +148,9 @@ def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence
             or "_" in str(cell)
         )
     )
-    numbers = pd.to_numeric(cells.where(~is_text, "no number"), errors="coerce").astype(float)
+    numbers = pd.to_numeric(cells.where(~is_text, "no number"), errors="coerce").astype(
+        float
+    )
     wrong = cells.notna() & ~(numbers.abs() <= _MOST)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])

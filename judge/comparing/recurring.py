@@ -78,7 +78,9 @@ def recurring_in(
     two runs' tests by patient.
     """
     if len(choices) > 2:
-        raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
+        raise JudgeError(
+            f"one run or two, not {len(choices)}; judge compare takes any number"
+        )
     if len(choices) > 1:
         compared = read_scores(choices, patient_field=patient_field, **options)
         least, how = min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed)
@@ -93,15 +95,23 @@ def recurring_in(
     summary = {name: value for name, value in summary.items() if name != "intervals_by"}
     if intervals_by is not None:
         summary["intervals_by"] = intervals_by
-    errors = [{**_named(group, rubric), **_numbers(groups[group], scored)} for group in in_order]
-    errors.sort(key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")])
+    errors = [
+        {**_named(group, rubric), **_numbers(groups[group], scored)}
+        for group in in_order
+    ]
+    errors.sort(
+        key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")]
+    )
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
         "intervals_by": intervals_by,
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
         "without_warnings": without_warnings,
-        "notes": [*summary["notes"], *_warned_notes([run], without_warnings=without_warnings)],
+        "notes": [
+            *summary["notes"],
+            *_warned_notes([run], without_warnings=without_warnings),
+        ],
         "errors": [error for error in errors if error["k"] >= least],
     }
     return Recurring(rubric, data, summary)
@@ -129,7 +139,9 @@ def _warned_notes(runs: Sequence[Run], *, without_warnings: bool) -> list[str]:
     for run in runs:
         for record in run.records():
             if record["outcome"] == OUTCOMES[Annotated]:
-                n += sum(bool(error.warnings) for error in errors_of(record, run.rubric))
+                n += sum(
+                    bool(error.warnings) for error in errors_of(record, run.rubric)
+                )
     if not n:
         return []
     errors = counted(n, "error", "errors")
@@ -143,7 +155,9 @@ def _between(
 ) -> Recurring:
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
-        raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
+        raise JudgeError(
+            f"{names}: errors are compared between runs of one rubric; name two"
+        )
     if any(run.reading for run in runs):
         raise JudgeError(
             f"{names}: a reader's errors are not compared; judge errors RUN lists them"
@@ -163,12 +177,21 @@ def _between(
     groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
     studies = {
         group: tuple(
-            {study_id for study_id, _, _ in side.get(group, ())} for side in (first, second)
+            {study_id for study_id, _, _ in side.get(group, ())}
+            for side in (first, second)
         )
         for group in groups
     }
-    tested = [group for group in groups if len(set.union(*studies[group])) >= min_studies]
-    tests = dict(zip(tested, _tests(panel, [studies[group] for group in tested], how), strict=True))
+    tested = [
+        group for group in groups if len(set.union(*studies[group])) >= min_studies
+    ]
+    tests = dict(
+        zip(
+            tested,
+            _tests(panel, [studies[group] for group in tested], how),
+            strict=True,
+        )
+    )
     errors = []
     for group in groups:
         ids, other_ids = studies[group]
@@ -188,7 +211,9 @@ def _between(
         return error["test"] is None, -abs(k - n), -error["n_either"]
 
     version = str(lexicon.load().version)
-    signature = f"{comparison_signature(compared, how, ())}|errors:{min_studies}+{version}"
+    signature = (
+        f"{comparison_signature(compared, how, ())}|errors:{min_studies}+{version}"
+    )
     if without_warnings:
         signature += "+without-warnings"
     data = {
@@ -202,7 +227,10 @@ def _between(
         "findings_by": version,
         "n_tested": len(tested),
         "without_warnings": without_warnings,
-        "notes": [*compared.notes, *_warned_notes(runs, without_warnings=without_warnings)],
+        "notes": [
+            *compared.notes,
+            *_warned_notes(runs, without_warnings=without_warnings),
+        ],
         "errors": sorted(errors, key=order),
     }
     return Recurring(rubric, data)
@@ -216,31 +244,44 @@ def _tests(
         return []
     values = {}
     for number, sides in enumerate(studies):
-        has_error = [[study_id in side for side in sides] for study_id in panel.study_ids]
+        has_error = [
+            [study_id in side for side in sides] for study_id in panel.study_ids
+        ]
         values[f"error group {number}"] = np.array(has_error, float)
     metrics = tuple(
-        Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
+        Metric(name, name, "rate", higher_is_better=False, study_label=name)
+        for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})
     how = replace(how, flips=max(how.flips or FLIPS, FLIPS_A_TEST * len(studies)))
     tests = [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
     plain = [{**asdict(test), "significant": test.is_significant} for test in tests]
-    return [{name: test[name] for name in test if name not in ("a", "b")} for test in plain]
+    return [
+        {name: test[name] for name in test if name not in ("a", "b")} for test in plain
+    ]
 
 
 def _grouped(
-    run: Run, rubric: Rubric, wanted: Collection[str] | None = None, *, without_warnings: bool
+    run: Run,
+    rubric: Rubric,
+    wanted: Collection[str] | None = None,
+    *,
+    without_warnings: bool,
 ) -> dict[Group, list[_Error]]:
     """Return a run's errors by group, each with its study, how grave it is, and if it is grave."""
     if not rubric.graded:
-        raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
+        raise JudgeError(
+            f"{rubric.title} grades nothing that it lists: it has no errors to group"
+        )
     errors: dict[Group, list[_Error]] = {}
     n = 0
     for record in run.records():
         is_wanted = wanted is None or record["study_id"] in wanted
         if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
             n += 1
-            for group, grade in _groups(record, rubric, without_warnings=without_warnings):
+            for group, grade in _groups(
+                record, rubric, without_warnings=without_warnings
+            ):
                 error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
                 errors.setdefault(group, []).append(error)
     if wanted is not None and n != len(wanted):
@@ -292,8 +333,13 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
     for plain in record["annotation"]["items"]:
         edit = Edit(**plain["edit"]) if plain["edit"] else None
         warnings = tuple(plain.get("warnings", ()))
-        item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit, warnings=warnings)
-        if rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good":
+        item = Item(
+            plain["kind"], plain["text"], plain["labels"], edit=edit, warnings=warnings
+        )
+        if (
+            rubric.kind(item.kind).graded_by is not None
+            and rubric.grade(item).tone != "good"
+        ):
             yield item
 
 
@@ -312,7 +358,11 @@ def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
     label = rubric.kind(group.kind).label
     if group.category is not None and rubric.codes is not None:
         label = rubric.codes.text(group.category)
-    return {"category": group.category, "category_label": label, "finding": group.finding}
+    return {
+        "category": group.category,
+        "category_label": label,
+        "finding": group.finding,
+    }
 
 
 def _place(group: Group, rubric: Rubric) -> tuple[int, str, bool, str]:

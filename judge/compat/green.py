@@ -59,7 +59,12 @@ class GREEN:
             raise JudgeError("refs and hyps are two lists of texts, equally long")
         ids = [str(row) for row in range(len(refs))]
         judged = annotate(
-            [*refs], [*hyps], judge=self._judge, study_ids=ids, allow_missing=True, **self._options
+            [*refs],
+            [*hyps],
+            judge=self._judge,
+            study_ids=ids,
+            allow_missing=True,
+            **self._options,
         )
         frame = judged.set_index("study_id").reindex(ids).reset_index(drop=True)
         scores, answers = frame["green"].astype(float), frame["answer"].astype(object)
@@ -77,14 +82,18 @@ class GREEN:
         lost = frame[scores.isna()]
         if len(lost):
             reasons = (lost["outcome"] + ", " + lost["reason"]).fillna("no reference")
-            why = "; ".join(f"{n} {reason}" for reason, n in reasons.value_counts().items())
+            why = "; ".join(
+                f"{n} {reason}" for reason, n in reasons.value_counts().items()
+            )
             warnings.warn(
                 f"{len(lost)} of {len(frame)} studies are not scored: they are NaN, left out of "
                 f"mean and standard deviation: {why}",
                 stacklevel=2,
             )
         mean, std = float(scores.mean()), float(scores.std(ddof=0))
-        summary = self._summary(mean, std, counts) if self.compute_summary_stats else None
+        summary = (
+            self._summary(mean, std, counts) if self.compute_summary_stats else None
+        )
         return mean, std, scores.tolist(), summary, table
 
     def _summary(self, mean: float, std: float, counts: pd.DataFrame) -> str:

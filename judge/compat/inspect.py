@@ -21,8 +21,20 @@ from judge.text import says_nothing
 from judge.types import Annotated, JudgeError
 
 # Parts of a record that the sample has already, or that only the cache needs.
-_LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
-_STOPPED = {"content_filter": "refusal", "max_tokens": "truncated", "model_length": "truncated"}
+_LEFT_OUT = (
+    "reference",
+    "candidate",
+    "fields",
+    "answer",
+    "earlier",
+    "sha256",
+    "corrected",
+)
+_STOPPED = {
+    "content_filter": "refusal",
+    "max_tokens": "truncated",
+    "model_length": "truncated",
+}
 
 
 def _radiology_judge(
@@ -44,7 +56,11 @@ def _radiology_judge(
     """
     # Samples are judged one by one: the share of unread answers is unknown after a few.
     policy = RequestPolicy(concurrency, give_up_after=0)
-    options: JudgeOptions = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}
+    options: JudgeOptions = {
+        "prompt": prompt,
+        "base_url": base_url,
+        "max_tokens": max_tokens,
+    }
     options |= {"reply": reply, "sampling": sampling, "cache": cache, "policy": policy}
     session = session_of(rubric, judge, options)
     chosen = measure_of(session.rubric, measure)
@@ -52,13 +68,17 @@ def _radiology_judge(
 
     async def score(state: TaskState, target: Target) -> Score:
         if len(target) != 1 or says_nothing(target.text):
-            raise JudgeError(f"sample {state.sample_id} needs one target, the reference report")
+            raise JudgeError(
+                f"sample {state.sample_id} needs one target, the reference report"
+            )
         choices = state.output.choices
         stopped = choices[0].stop_reason if choices else "no output"
         # Where the model ended by itself even an empty output is a report.
         is_empty = stopped != "stop" and not state.output.completion.strip()
         error = state.output.error or ""
-        if reason := _STOPPED.get(stopped) or ("no_response" if error or is_empty else None):
+        if reason := _STOPPED.get(stopped) or (
+            "no_response" if error or is_empty else None
+        ):
             return _unscored(reason, f"the model stopped: {stopped}. {error}")
         takes_context = session.rubric.takes_context
         fields = (state.metadata or {}) if takes_context else {}
@@ -70,7 +90,9 @@ def _radiology_judge(
         )
         studies = attach_context(studies, context=None if takes_context else ())
         studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(partial(thread.judge, studies)))
+        (judged,) = await asyncio.wrap_future(
+            thread.submit(partial(thread.judge, studies))
+        )
         record = to_record(judged, session.rubric)
         metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
         metadata["signature"] = session.signature(studies, class_source)
@@ -98,4 +120,6 @@ def _unscored(reason: str, why: str, /, **metadata: Any) -> Score:  # noqa: ANN4
     return Score.unscored(reason=reason, explanation=why, metadata=metadata)
 
 
-radiology_judge = scorer(metrics=[mean(), stderr()], name="radiology_judge")(_radiology_judge)
+radiology_judge = scorer(metrics=[mean(), stderr()], name="radiology_judge")(
+    _radiology_judge
+)

@@ -10,7 +10,14 @@ from judge.figures import specs
 from judge.figures.files import Figure, FigureSet, count_range, flat, with_unique_names
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
-from judge.stats.scores import Group, ItemCounts, ScoreMatrix, group_cells, groups_of, item_counts
+from judge.stats.scores import (
+    Group,
+    ItemCounts,
+    ScoreMatrix,
+    group_cells,
+    groups_of,
+    item_counts,
+)
 from judge.text import capital, group_value, in_natural_order
 
 if TYPE_CHECKING:
@@ -39,7 +46,9 @@ def comparison_figures(comparison: Comparison) -> FigureSet:
     ]
     names = tuple(comparison.panel.models[model] for model in comparison.order)
     unique = with_unique_names(figures)
-    return FigureSet("comparison", unique, comparison.signature, comparison.notes, names)
+    return FigureSet(
+        "comparison", unique, comparison.signature, comparison.notes, names
+    )
 
 
 def _names(comparison: Comparison) -> list[str]:
@@ -61,21 +70,28 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
     for metric in panel.metrics:
         if metric.kind != "rate":
             title = f"{metric.label} {per}"
-            caption = f"{title} with its 95% interval; n is the number of scored studies."
+            caption = (
+                f"{title} with its 95% interval; n is the number of scored studies."
+            )
             spec = _dots(comparison, metric.label, groups, {"": metric})
             yield Figure(f"scores_{metric.name}", title, caption, spec)
 
 
 def _rates(comparison: Comparison) -> Iterable[Figure]:
     panel = comparison.panel
-    shown = [metric for metric in panel.metrics if metric.rubric and metric.kind == "rate"]
+    shown = [
+        metric for metric in panel.metrics if metric.rubric and metric.kind == "rate"
+    ]
     groups = _groups(panel, "study_class")
     for rubric in dict.fromkeys(str(metric.rubric) for metric in shown):
         name = rubrics.load(rubric).title
         of_rubric = [metric for metric in shown if metric.rubric == rubric]
         # Two fit a row; a rubric with more rates has a figure a pair.
         for first in range(0, len(of_rubric), 2):
-            series = {m.label.removesuffix(f" ({name})"): m for m in of_rubric[first : first + 2]}
+            series = {
+                m.label.removesuffix(f" ({name})"): m
+                for m in of_rubric[first : first + 2]
+            }
             title = f"Studies with {' or '.join(series)} ({name})"
             yield Figure(
                 f"rates_{rubric}" + (f"_{first + 1}" if first else ""),
@@ -122,10 +138,15 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
         counts = {count.model: count for count in item_counts(comparison.panel, rubric)}
         if rubric.tally is None or not counts:
             continue
-        rows, columns = rubric.facet(rubric.tally.rows), rubric.facet(rubric.tally.columns)
+        rows, columns = (
+            rubric.facet(rubric.tally.rows),
+            rubric.facet(rubric.tally.columns),
+        )
         items = rubric.kind(rubric.tally.kind).plural
         levels = sorted(columns.labels, key=lambda label: _TONE_ORDER.index(label.tone))
-        panels = {None: f"all {items}"} | {row.name: rows.text(row.name) for row in rows.labels}
+        panels = {None: f"all {items}"} | {
+            row.name: rows.text(row.name) for row in rows.labels
+        }
         n = count_range(count.n_scored for count in counts.values())
         title = f"{rubric.tally.title} ({rubric.title})"
         yield Figure(
@@ -157,13 +178,16 @@ def _segments(
     """Return the mean of each level; None for all where one is not known, as their sum is not."""
     means = [count.cuts[row, level.name].value if count else None for level in levels]
     return [
-        (level, None if None in means else mean) for level, mean in zip(levels, means, strict=True)
+        (level, None if None in means else mean)
+        for level, mean in zip(levels, means, strict=True)
     ]
 
 
 def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     panel, metric = comparison.panel, comparison.panel.metric(comparison.sort)
-    groups = [named for named in _groups(panel, field) if named[1].key.get(field) is not None]
+    groups = [
+        named for named in _groups(panel, field) if named[1].key.get(field) is not None
+    ]
     if len(panel.models) < 2 or not groups:
         return
     groups = sorted(groups, key=lambda named: -named[1].n_studies)[:MOST_GROUPS]
@@ -196,7 +220,9 @@ def _correlations(comparison: Comparison) -> Iterable[Figure]:
     if table is None:
         return
     yield from (_matrix(table, method) for method in _METHODS)
-    parts = [named for named in _parts(panel, DATASET_FIELD) if named[0].get(DATASET_FIELD)]
+    parts = [
+        named for named in _parts(panel, DATASET_FIELD) if named[0].get(DATASET_FIELD)
+    ]
     if len(parts) > 1:
         parts.sort(key=lambda named: -len(named[1].study_ids))
         for key, part in parts[:_MAX_DATASETS]:
@@ -205,7 +231,9 @@ def _correlations(comparison: Comparison) -> Iterable[Figure]:
 
 def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
     labels = [flat(label) for label in table.labels]
-    title = f"{method.capitalize()} correlation of metrics{dataset and f' in {dataset}'}"
+    title = (
+        f"{method.capitalize()} correlation of metrics{dataset and f' in {dataset}'}"
+    )
     pairs = count_range(n for row in table.n for n in row)
     return Figure(
         f"correlation_{method}" + (f"_{dataset}" if dataset else ""),
@@ -228,7 +256,9 @@ def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
     )
 
 
-def _parts(panel: ScoreMatrix, field: str) -> list[tuple[dict[str, object], ScoreMatrix]]:
+def _parts(
+    panel: ScoreMatrix, field: str
+) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the groups of `field` in natural order; all studies without the field."""
     parts = groups_of(panel, [field] if field in panel.fields else [])
     return [parts[index] for index in in_natural_order([key for key, _ in parts])]

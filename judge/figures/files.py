@@ -28,7 +28,12 @@ _VERSION = "5.21"
 """Vega-Lite's, so that a later version of vl-convert draws the same."""
 _STAGING = ".judge-"
 _MAX_STEM = 60
-_DARK = {INK: "#e6e6e6", MUTED: "#a8a8a8", GRID: "#3c3c3c", SERIES_COLOURS[0]: "#6fa8dc"}
+_DARK = {
+    INK: "#e6e6e6",
+    MUTED: "#a8a8a8",
+    GRID: "#3c3c3c",
+    SERIES_COLOURS[0]: "#6fa8dc",
+}
 """Colours of a figure on a dark page."""
 
 
@@ -55,7 +60,9 @@ class FigureSet:
 
 def flat(text: str) -> str:
     """Return `text` on one line, without characters that an XML file cannot hold."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return " ".join(
+        "".join(char if char.isprintable() else " " for char in text).split()
+    )
 
 
 def count_range(numbers: Iterable[int]) -> str:
@@ -133,7 +140,9 @@ def check_figures(folder: Path) -> None:
     """Raise `JudgeError` where vl-convert is missing, or `folder` cannot be written to."""
     require_converter()
     try:
-        parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        parent = next(
+            path for path in (folder, *folder.absolute().parents) if path.exists()
+        )
         with tempfile.TemporaryFile(dir=parent, prefix=_STAGING):
             pass
     except OSError as error:
@@ -142,7 +151,10 @@ def check_figures(folder: Path) -> None:
 
 def _captions(figures: FigureSet) -> str:
     lines = ["# Figures", ""]
-    lines += [f"- {code_span(figure.name)}: {flat(figure.caption)}" for figure in figures.figures]
+    lines += [
+        f"- {code_span(figure.name)}: {flat(figure.caption)}"
+        for figure in figures.figures
+    ]
     lines += ["", "Names, in the order of the figures:", ""]
     lines += [f"{number}. {flat(name)}" for number, name in enumerate(figures.names, 1)]
     if figures.notes:
@@ -155,7 +167,9 @@ def _files(figures: FigureSet) -> Iterator[tuple[str, bytes]]:
     convert = require_converter()
     for figure in figures.figures:
         text = svg(figure, figures.signature)
-        described = {"description": f"{figure.title}. {figure.caption} {figures.signature}"}
+        described = {
+            "description": f"{figure.title}. {figure.caption} {figures.signature}"
+        }
         spec = json.dumps(described | figure.spec, indent=1, ensure_ascii=False)
         yield f"{figure.name}.svg", text.encode()
         yield f"{figure.name}.pdf", convert.svg_to_pdf(text)

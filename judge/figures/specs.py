@@ -59,7 +59,11 @@ def dots(
     `rows` have panel, name, series, value, low and high; value is None where there is none.
     The axis of shares is 0 to 100%; that of others is what the values take.
     """
-    x: Spec = {"type": "quantitative", "title": None, "scale": {"zero": False, "nice": True}}
+    x: Spec = {
+        "type": "quantitative",
+        "title": None,
+        "scale": {"zero": False, "nice": True},
+    }
     if is_share:
         x |= {"scale": {"domain": [0, 1]}, "axis": {"format": "%"}}
     legend = {} if len(series) > 1 else {"legend": None}
@@ -74,7 +78,9 @@ def dots(
     point = {"type": "point", "filled": True, "size": 36, "opacity": 1}
     absent = {"type": "text", "text": "n/a", "fontSize": 9, "align": "left"}
     layers = [
-        _layer({"type": "rule", "strokeWidth": 1.4}, place | ends, "isValid(datum.low)"),
+        _layer(
+            {"type": "rule", "strokeWidth": 1.4}, place | ends, "isValid(datum.low)"
+        ),
         _layer(point, place | {"x": x | {"field": "value"}, "shape": shape}, _IS_KNOWN),
         _layer(absent, place | {"x": {"value": 4}}, f"!{_IS_KNOWN}"),
     ]
@@ -97,7 +103,10 @@ def stacks(
     ranks = {level: rank for rank, level in enumerate(levels)}
     rows = [row | {"rank": ranks[row["level"]]} for row in rows]
     dark_first = {"scheme": {"name": "blues", "extent": [0.1, 1]}, "reverse": True}
-    colour = _nominal("level", levels, **dark_first) | {"sort": list(levels), "type": "ordinal"}
+    colour = _nominal("level", levels, **dark_first) | {
+        "sort": list(levels),
+        "type": "ordinal",
+    }
     y, x = _nominal("name", names), {"type": "quantitative", "title": None}
     total = {"op": "sum", "field": "value", "as": "sum"}
     text = {"text": {"field": "sum", "format": ".2f"}}
@@ -108,7 +117,12 @@ def stacks(
     )
     sums["transform"].append({"aggregate": [total], "groupby": ["panel", "name"]})
     bar = {"type": "bar", "stroke": MUTED, "strokeWidth": 0.4}
-    place = {"y": y, "x": x | {"field": "value"}, "color": colour, "order": {"field": "rank"}}
+    place = {
+        "y": y,
+        "x": x | {"field": "value"},
+        "color": colour,
+        "order": {"field": "rank"},
+    }
     return _figure(title, rows, _in_panels(panels, [_layer(bar, place), sums]), axis)
 
 
@@ -128,7 +142,10 @@ def heat_map(
     """
     cell = min(40.0, _DRAWN_WIDTH / max(1, len(across)))
     axis = {"labelAngle": -90, "domain": False, "ticks": False, "labelOverlap": False}
-    place = {"x": _nominal("across", across) | {"axis": axis}, "y": _nominal("down", down)}
+    place = {
+        "x": _nominal("across", across) | {"axis": axis},
+        "y": _nominal("down", down),
+    }
     value = {"field": "value", "type": "quantitative"}
     ink = {"color": {"condition": {"test": light, "value": "white"}, "value": "black"}}
     text: Spec = {"type": "text", "fontSize": 9 if cell >= 24 else 7}

@@ -21,7 +21,11 @@ def validation_figures(validation: Report) -> FigureSet:
         tuple(_agreement(validation)),
         validation["signature"],
         tuple(validation["notes"]),
-        tuple(rater["name"] for kind in ("judges", "readers") for rater in validation[kind]),
+        tuple(
+            rater["name"]
+            for kind in ("judges", "readers")
+            for rater in validation[kind]
+        ),
     )
 
 
@@ -63,4 +67,7 @@ def _agreement(validation: Report) -> Iterable[Figure]:
 def _places(rows: list[specs.Row]) -> dict[str, Any]:
     """Return the names, panels and series of some rows, each in the order of the rows."""
     fields = {"names": "name", "panels": "panel", "series": "series"}
-    return {name: list(dict.fromkeys(row[field] for row in rows)) for name, field in fields.items()}
+    return {
+        name: list(dict.fromkeys(row[field] for row in rows))
+        for name, field in fields.items()
+    }

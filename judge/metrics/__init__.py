@@ -36,11 +36,21 @@ from judge.types import JudgeError
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")
 """Metrics of word overlap, which need no model."""
 
-_OF_MODELS = ("bertscore", "semb", "radgraph", "radcliq", "ratescore", "f1radgraph", "f1chexbert")
+_OF_MODELS = (
+    "bertscore",
+    "semb",
+    "radgraph",
+    "radcliq",
+    "ratescore",
+    "f1radgraph",
+    "f1chexbert",
+)
 NAMES = (*OVERLAP, *_OF_MODELS)
 """All metrics but those of plugins; `judge.metrics.worker` computes those that need a model."""
 
-_F1_RADGRAPH = tuple(KNOWN[f"radgraph_{level}"] for level in ("simple", "partial", "complete"))
+_F1_RADGRAPH = tuple(
+    KNOWN[f"radgraph_{level}"] for level in ("simple", "partial", "complete")
+)
 _GROUPS: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
     "corpus_bleu": ("corpus BLEU", (), CORPUS_BLEU),
     "f1radgraph": ("F1-RadGraph", _F1_RADGRAPH, ()),
@@ -112,17 +122,28 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
             columns = _by_radeval(name, references, candidates)
         else:
             work = METRICS.guarded(name, METRICS.load(name).compute)
-            values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
+            values = METRICS.guarded(
+                name, lambda: tuple(map(float, work(references, candidates)))
+            )
             columns = {name: values()}
-        if any(len(part) != n or not all(map(math.isfinite, part)) for part in columns.values()):
+        if any(
+            len(part) != n or not all(map(math.isfinite, part))
+            for part in columns.values()
+        ):
             wrong = f"does not give {n} finite values for {n} studies"
-            raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
+            raise (
+                METRICS.error(name, wrong)
+                if name not in NAMES
+                else JudgeError(f"it {wrong}")
+            )
     except JudgeError as error:
         raise MissingMetricError(f"{label} cannot be computed: {error}") from error
     return Scores(columns, metrics, figures)
 
 
-def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
+def _word_overlap(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> Columns:
     if name == "bleu2":
         return {name: tuple(map(bleu2, references, candidates))}
     package, by_library = _BY_LIBRARY[name]
@@ -139,7 +160,9 @@ def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     from rouge_score.rouge_scorer import RougeScorer
 
     if n := sum(map(_is_other_script, (*references, *candidates))):
-        raise JudgeError(f"{n} reports are in another script than Latin, and it reads a to z alone")
+        raise JudgeError(
+            f"{n} reports are in another script than Latin, and it reads a to z alone"
+        )
     scorer = RougeScorer(["rougeL"], use_stemmer=True)
     pairs = zip(references, candidates, strict=True)
     return {"rougel": tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)}
@@ -155,15 +178,22 @@ def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Column
     from sacrebleu.metrics.bleu import BLEU
 
     order = len(CORPUS_BLEU)
-    scorer = BLEU(tokenize="none", force=True, max_ngram_order=order, effective_order=True)
+    scorer = BLEU(
+        tokenize="none", force=True, max_ngram_order=order, effective_order=True
+    )
     pairs = zip(candidates, references, strict=True)
-    scores = [scorer.sentence_score(candidate, [reference]) for candidate, reference in pairs]
+    scores = [
+        scorer.sentence_score(candidate, [reference]) for candidate, reference in pairs
+    ]
     counts = [(*score.counts, *score.totals, score.ref_len) for score in scores]
     columns = zip(CORPUS_BLEU[-1].columns, zip(*counts, strict=True), strict=True)
     return {name: tuple(map(float, values)) for name, values in columns}
 
 
-_BY_LIBRARY = {"rougel": ("rouge-score", _rouge_l), "corpus_bleu": ("sacrebleu", _corpus_bleu)}
+_BY_LIBRARY = {
+    "rougel": ("rouge-score", _rouge_l),
+    "corpus_bleu": ("sacrebleu", _corpus_bleu),
+}
 
 
 def bleu2(reference: str, candidate: str) -> float:
@@ -178,7 +208,9 @@ def bleu2(reference: str, candidate: str) -> float:
     if not unigrams:
         return 0.0
     bigrams = (Counter(pairwise(expected)) & Counter(pairwise(words))).total()
-    precision = math.sqrt(unigrams / len(words) * (bigrams or 0.1) / max(len(words) - 1, 1))
+    precision = math.sqrt(
+        unigrams / len(words) * (bigrams or 0.1) / max(len(words) - 1, 1)
+    )
     brevity = min(1.0, math.exp(1 - len(expected) / len(words)))
     return precision * brevity
 
@@ -188,7 +220,9 @@ def tokens(report: str) -> list[str]:
     return [token for token in report.lower().replace(".", " .").split(" ") if token]
 
 
-def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
+def _by_radeval(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> Columns:
     """Compute a metric of radeval in a process of its own, as its models stay in memory."""
     if importlib.util.find_spec("radeval") is None:
         raise JudgeError(f"it needs the package radeval: {install('radeval', 'six')}")
@@ -196,17 +230,28 @@ def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str])
         texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
         texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
         done = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-P", "-m", "judge.metrics.worker", name, str(texts), str(scores)],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "judge.metrics.worker",
+                name,
+                str(texts),
+                str(scores),
+            ],
             capture_output=True,
             encoding="utf-8",
             errors="replace",
             check=False,
         )
         if done.returncode or not scores.is_file():
-            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1].strip()[:_SHOWN]
+            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1].strip()[
+                :_SHOWN
+            ]
             raise JudgeError(f"radeval failed (are its weights downloaded?): {why}")
         return {
-            name: tuple(values) for name, values in json.loads(scores.read_text("utf-8")).items()
+            name: tuple(values)
+            for name, values in json.loads(scores.read_text("utf-8")).items()
         }
 
 
@@ -247,7 +292,9 @@ class ScoredReports:
     def set_of_draws(self) -> Draws:
         """Return the seed and the number of resamples for these studies."""
         clusters = self.patients()
-        return self.draws.of(n_different(clusters[1]) if clusters else len(self.studies))
+        return self.draws.of(
+            n_different(clusters[1]) if clusters else len(self.studies)
+        )
 
     @property
     def fields(self) -> dict[str, tuple[object, ...]]:
@@ -258,12 +305,16 @@ class ScoredReports:
 
     def compute(self, name: str) -> None:
         """Add a metric; raises `MissingMetricError` where it cannot be computed."""
-        self.scores.append(compute(name, self.studies.references, self.studies.candidates))
+        self.scores.append(
+            compute(name, self.studies.references, self.studies.candidates)
+        )
 
     def table(self) -> pd.DataFrame:
         """Return the metrics, one row a study."""
         table = pd.DataFrame({"study_id": self.studies.study_ids, "model": self.model})
-        return table.assign(**{k: v for scores in self.scores for k, v in scores.columns.items()})
+        return table.assign(
+            **{k: v for scores in self.scores for k, v in scores.columns.items()}
+        )
 
     def figures(
         self, by: Sequence[str]
@@ -271,7 +322,9 @@ class ScoredReports:
         """Return the figures of all studies, and of each combination of values of the fields."""
         metrics = tuple(metric for scores in self.scores for metric in scores.metrics)
         pooled = [figure for scores in self.scores for figure in scores.figures]
-        arrays = {k: np.array(v) for scores in self.scores for k, v in scores.columns.items()}
+        arrays = {
+            k: np.array(v) for scores in self.scores for k, v in scores.columns.items()
+        }
         values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
         name, clusters = self.patients() or (None, None)
         draws = self.set_of_draws()
@@ -288,7 +341,9 @@ class ScoredReports:
         figures = []
         for key, part in [({}, matrix), *(groups_of(matrix, by) if by else [])]:
             cells = group_cells(part).cells
-            rows = np.flatnonzero(np.isin(self.studies.study_ids, part.study_ids)).tolist()
+            rows = np.flatnonzero(
+                np.isin(self.studies.study_ids, part.study_ids)
+            ).tolist()
             single = [(metric, cells[metric.name][0]) for metric in metrics]
             units = None if clusters is None else clusters[rows]
             sums = [

@@ -25,7 +25,13 @@ from judge.stats.scores import Cell
 
 _ORDERS = (1, 2, 3, 4)
 CHEXBERT = (
-    *("Enlarged Cardiomediastinum", "Cardiomegaly", "Lung Opacity", "Lung Lesion", "Edema"),
+    *(
+        "Enlarged Cardiomediastinum",
+        "Cardiomegaly",
+        "Lung Opacity",
+        "Lung Lesion",
+        "Edema",
+    ),
     *("Consolidation", "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion"),
     *("Pleural Other", "Fracture", "Support Devices", "No Finding"),
 )
@@ -88,18 +94,26 @@ def _macro(sums: Values) -> Values:
 
 
 def _micro(sums: Values) -> Values:
-    whole = np.stack([part.sum(axis=-1) for part in np.split(sums, 3, axis=-1)], axis=-1)
+    whole = np.stack(
+        [part.sum(axis=-1) for part in np.split(sums, 3, axis=-1)], axis=-1
+    )
     return _f1(whole)[..., 0]
 
 
 def _corpus_bleu(n: int) -> Pooled:
-    counts = [f"bleu_{count}_{order}" for count in ("matches", "ngrams") for order in _ORDERS[:n]]
+    counts = [
+        f"bleu_{count}_{order}"
+        for count in ("matches", "ngrams")
+        for order in _ORDERS[:n]
+    ]
     columns = (*counts, "bleu_reference_words")
     return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
 
 
 def _f1_chexbert(name: str, labels: Sequence[str], average: str) -> Pooled:
-    columns = tuple(count_name(count, label) for count in ("tp", "fp", "fn") for label in labels)
+    columns = tuple(
+        count_name(count, label) for count in ("tp", "fp", "fn") for label in labels
+    )
     label = f"F1-CheXbert {len(labels)} {average}"
     compute = _macro if average == "macro" else _micro
     return Pooled(f"f1chexbert_{name}_{average}", label, columns, compute)
@@ -111,7 +125,9 @@ F1_CHEXBERT = tuple(
     for name, labels in (("5", _FIVE), ("all", CHEXBERT))
     for average in ("micro", "macro")
 )
-COLUMNS = frozenset(column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column in figure.columns)
+COLUMNS = frozenset(
+    column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column in figure.columns
+)
 """All columns of counts; a count by itself is no metric."""
 
 

@@ -20,7 +20,10 @@ def _bertscore(references: Texts, candidates: Texts) -> Columns:
     # The settings of ReXrank; radeval's own metric has another model.
     module = importlib.import_module("radeval.metrics.bertscore.bertscore")
     scorer = module.BertScore(
-        model_type="distilroberta-base", num_layers=5, rescale_with_baseline=True, idf=False
+        model_type="distilroberta-base",
+        num_layers=5,
+        rescale_with_baseline=True,
+        idf=False,
     )
     return {"bertscore": scorer(references, candidates)[1]}
 
@@ -35,15 +38,21 @@ def _f1chexbert(references: Texts, candidates: Texts) -> Columns:
     module = importlib.import_module("radeval.metrics.f1chexbert.f1chexbert")
     scorer = module.F1CheXbert(device="cuda" if cuda else "cpu")
     if tuple(scorer.TARGET_NAMES) != CHEXBERT:
-        raise ValueError(f"its labels are others than CheXbert's: {scorer.TARGET_NAMES}")
-    return label_counts(*(scorer.get_labels(texts) for texts in (references, candidates)))
+        raise ValueError(
+            f"its labels are others than CheXbert's: {scorer.TARGET_NAMES}"
+        )
+    return label_counts(
+        *(scorer.get_labels(texts) for texts in (references, candidates))
+    )
 
 
 def label_counts(references: list[list[int]], candidates: list[list[int]]) -> Columns:
     """Return `tp`, `fp` and `fn` of each label, 0 or 1 per study, from labels of 0 or 1."""
     columns: Columns = {}
     for number, label in enumerate(CHEXBERT):
-        pairs = [(r[number], c[number]) for r, c in zip(references, candidates, strict=True)]
+        pairs = [
+            (r[number], c[number]) for r, c in zip(references, candidates, strict=True)
+        ]
         for count, counted in (("tp", (1, 1)), ("fp", (0, 1)), ("fn", (1, 0))):
             columns[count_name(count, label)] = [int(pair == counted) for pair in pairs]
     return columns

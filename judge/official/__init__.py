@@ -73,7 +73,9 @@ class Recipe:
                 tree = ast.parse(source)
             except (SyntaxError, ValueError, RecursionError) as error:
                 raise JudgeError(f"{path} is not Python source: {error}") from error
-            functions += [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            functions += [
+                node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+            ]
             for node in tree.body:
                 match node:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -82,7 +84,9 @@ class Recipe:
         used = [function for function in functions if function.name == self.function]
         parts = [_text(part, texts) for function in used for part in _parts(function)]
         texts |= {f"TEXT_{number}": text for number, text in enumerate(parts, 1)}
-        keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
+        keys = {
+            key: self._fill(key, value, texts) for key, value in self.wording.items()
+        }
         return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
     def _fill(self, key: str, value: Any, texts: Mapping[str, object]) -> Any:  # noqa: ANN401
@@ -105,10 +109,14 @@ class Recipe:
 def _parts(function: ast.FunctionDef) -> Iterator[ast.expr]:
     for node in ast.walk(function):
         match node:
-            case ast.Assign(value=ast.JoinedStr() as text) | ast.Return(ast.JoinedStr() as text):
+            case ast.Assign(value=ast.JoinedStr() as text) | ast.Return(
+                ast.JoinedStr() as text
+            ):
                 yield text
             case ast.keyword(arg="messages", value=ast.List(elts=turns)):
-                yield from (turn.values[-1] for turn in turns if isinstance(turn, ast.Dict))
+                yield from (
+                    turn.values[-1] for turn in turns if isinstance(turn, ast.Dict)
+                )
 
 
 def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
@@ -118,11 +126,15 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
             return text
         case ast.JoinedStr(values=values):
             return "".join(_text(value, texts) for value in values)
-        case ast.FormattedValue(value=ast.Name(id=name), conversion=-1, format_spec=None):
+        case ast.FormattedValue(
+            value=ast.Name(id=name), conversion=-1, format_spec=None
+        ):
             return f"{{{name}}}"
         case ast.Name(id=name):
             return str(texts.get(name, ""))
-        case ast.Call(ast.Attribute(ast.Name("json"), "dumps"), [ast.Name(id=name)], []):
+        case ast.Call(
+            ast.Attribute(ast.Name("json"), "dumps"), [ast.Name(id=name)], []
+        ):
             return json.dumps(texts.get(name))
     return ""
 
@@ -161,7 +173,9 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
         return prompts.load(name)
     folder = folder_of(name, environ)
     if not folder.is_dir():
-        raise JudgeError(f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`")
+        raise JudgeError(
+            f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`"
+        )
     return recipe.extract(read_copy(recipe, folder))
 
 
@@ -207,11 +221,15 @@ def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
     return sources
 
 
-def fetch(name: str, copy: Path | None, environ: Mapping[str, str]) -> tuple[Prompt, Path]:
+def fetch(
+    name: str, copy: Path | None, environ: Mapping[str, str]
+) -> tuple[Prompt, Path]:
     """Keep an official prompt, from GitHub or a copy of its files; return it and its folder."""
     recipe = recipes().get(name)
     if recipe is None:
-        raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(recipes())}")
+        raise JudgeError(
+            f"no official prompt {name!r}; there are: {', '.join(recipes())}"
+        )
     sources = read_copy(recipe, copy) if copy else download(recipe)
     prompt = recipe.extract(sources)
     folder = folder_of(name, environ)
@@ -221,7 +239,9 @@ def fetch(name: str, copy: Path | None, environ: Mapping[str, str]) -> tuple[Pro
             with replacing(folder / Path(path).name) as staged:
                 staged.write_text(source, "utf-8", newline="")
         except OSError as error:
-            raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder you can write to") from error
+            raise JudgeError(
+                f"{error}; set JUDGE_CONFIG to a folder you can write to"
+            ) from error
     return prompt, folder
 
 
@@ -230,13 +250,17 @@ def of_plugins() -> dict[str, str]:
     files: dict[str, str] = {}
     for rubric in plugins.RUBRICS.names(rubrics.built_in()):
         with suppress(JudgeError):  # a package that fails has no prompt to show
-            files |= {name: str(path) for name, path in rubrics.prompt_files(rubric).items()}
+            files |= {
+                name: str(path) for name, path in rubrics.prompt_files(rubric).items()
+            }
     return files
 
 
 def every(environ: Mapping[str, str]) -> Iterator[tuple[str, Prompt | JudgeError]]:
     """Yield each prompt with its name: built-in, of packages, official; or why it fails."""
-    for name, place in ({n: n for n in (*prompts.names(), *recipes())} | of_plugins()).items():
+    for name, place in (
+        {n: n for n in (*prompts.names(), *recipes())} | of_plugins()
+    ).items():
         try:
             yield name, load(place, environ)
         except JudgeError as error:

@@ -38,8 +38,12 @@ class Frontend:
         """All modules joined to one, which works since they share no name at their top level."""
         modules = ((_STATIC / f"{name}.js").read_text("utf-8") for name in self.modules)
         text = "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
-        if re.search(r"^(?:import|export)\b", text, re.M) or re.search(r"</script|<!--", text):
-            raise ValueError("a script of the page is not in the form that can be joined")
+        if re.search(r"^(?:import|export)\b", text, re.M) or re.search(
+            r"</script|<!--", text
+        ):
+            raise ValueError(
+                "a script of the page is not in the form that can be joined"
+            )
         return text
 
     @cached_property
@@ -61,7 +65,9 @@ READING = Frontend((*_BASE, *(f"reading/{name}" for name in _READING)))
 """The page of blind reading: no script that asks for a judge's verdicts."""
 
 
-def page_file(mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+def page_file(
+    mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]]
+) -> Iterator[str]:
     """Yield the page of a view as one file with each piece of `data`; it begins with `mark`."""
     policy = (
         f"default-src 'none'; script-src {source_hash(RESULTS.script)}; "
@@ -95,7 +101,9 @@ def source_hash(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def site_index(mark: str, runs: Mapping[str, Run], *, has_comparison: bool) -> Iterator[str]:
+def site_index(
+    mark: str, runs: Mapping[str, Run], *, has_comparison: bool
+) -> Iterator[str]:
     """Yield the index of a folder of pages; `runs` are by the names of their pages."""
     yield (
         f'{mark}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

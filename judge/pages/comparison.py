@@ -46,15 +46,21 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
     if len(panel.study_ids) <= n:
         return {key: set(panel.study_ids) for key in keys}
     metric = next(metric for metric in panel.metrics if metric.name == c.sort)
-    values = panel.study_values(metric.name) * (1 if metric.study_higher_is_better else -1)
+    values = panel.study_values(metric.name) * (
+        1 if metric.study_higher_is_better else -1
+    )
     scored = ~np.isnan(values)
     # A model by itself is shown where it is worst.
-    best = 0.0 if values.shape[1] == 1 else np.where(scored, values, -np.inf).max(axis=1)
+    best = (
+        0.0 if values.shape[1] == 1 else np.where(scored, values, -np.inf).max(axis=1)
+    )
     gap = best - np.where(scored, values, np.inf).min(axis=1)
     return {key: {panel.study_ids[row] for row in np.argsort(-gap)[:n]} for key in keys}
 
 
-def page(c: Comparison, records: Records, figures: Sequence[PageFigure] = ()) -> Iterator[str]:
+def page(
+    c: Comparison, records: Records, figures: Sequence[PageFigure] = ()
+) -> Iterator[str]:
     """Yield the page as one file; `records` are those that `wanted` named."""
     title = f"Comparison of {len(c.panel.models)} models"
     return page_file(MARK, "comparison", title, _pieces(c, records, figures))
@@ -67,13 +73,17 @@ def _pieces(
     n_records = {"here": sum(map(len, records.values())), "all": n_judged}
     ids = {study_id for studies in records.values() for study_id in studies}
     rows = [row for row, study_id in enumerate(c.panel.study_ids) if study_id in ids]
-    packets = [-1] * len(c.panel.study_ids)  # the packet of each study, -1 for one not shown
+    packets = [-1] * len(
+        c.panel.study_ids
+    )  # the packet of each study, -1 for one not shown
     for place, row in enumerate(rows):
         packets[row] = place // PACKET
     yield from number_pieces(c, {"records": n_records}, {"packets": packets})
     for number, start in enumerate(range(0, len(rows), PACKET)):
         packet = rows[start : start + PACKET]
-        views = {str(row): list(_study(c, records, c.panel.study_ids[row])) for row in packet}
+        views = {
+            str(row): list(_study(c, records, c.panel.study_ids[row])) for row in packet
+        }
         yield f"packet-{number}", as_json(views)
     yield from figure_pieces(figures)
 
@@ -86,12 +96,18 @@ def number_pieces(
     yield "columns", as_json({**columns(c), **in_columns})
     for number, metric in enumerate(c.panel.metrics):
         # Doubles, model by model; NaN where a study is not scored.
-        yield f"values-{number}", c.panel.study_values(metric.name).T.astype("<f8").tobytes()
+        yield (
+            f"values-{number}",
+            c.panel.study_values(metric.name).T.astype("<f8").tobytes(),
+        )
 
 
 def figure_pieces(figures: Sequence[PageFigure]) -> Iterator[tuple[str, bytes]]:
     """Yield the titles and captions of all figures, then the SVG of each."""
-    yield "figures", as_json([{"title": f.title, "caption": f.caption} for f in figures])
+    yield (
+        "figures",
+        as_json([{"title": f.title, "caption": f.caption} for f in figures]),
+    )
     for number, drawn in enumerate(figures):
         yield f"figure-{number}", drawn.svg.encode()
 
@@ -103,7 +119,10 @@ def overview(c: Comparison) -> dict[str, Any]:
         "models": list(panel.models),
         "metrics": [
             {name: getattr(metric, name) for name in _METRIC}
-            | {"higher": metric.higher_is_better, "study_higher": metric.study_higher_is_better}
+            | {
+                "higher": metric.higher_is_better,
+                "study_higher": metric.study_higher_is_better,
+            }
             for metric in panel.metrics
         ],
         "sort": c.sort,
@@ -119,7 +138,9 @@ def overview(c: Comparison) -> dict[str, Any]:
 
 def rubric_names(c: Comparison) -> tuple[str, ...]:
     """Return the rubrics that the models were judged by."""
-    return tuple(dict.fromkeys(m.rubric for m in c.panel.metrics if m.rubric is not None))
+    return tuple(
+        dict.fromkeys(m.rubric for m in c.panel.metrics if m.rubric is not None)
+    )
 
 
 def _tested(c: Comparison) -> str:
@@ -127,7 +148,9 @@ def _tested(c: Comparison) -> str:
     if c.how is None:
         return ""
     unit = "studies" if c.panel.clusters is None else "whole patients"
-    methods = {test.method for tests in c.tests for pairs in tests.values() for test in pairs}
+    methods = {
+        test.method for tests in c.tests for pairs in tests.values() for test in pairs
+    }
     refined = ""
     if c.how.refined_flips is not None:
         refined = f", {c.how.refined_flips:,} where p is below 0.01"
@@ -158,10 +181,15 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
             },
             "errors": [
                 table.plain()
-                for table in tables.error_tables(parts[index], group.key, c.order).values()
+                for table in tables.error_tables(
+                    parts[index], group.key, c.order
+                ).values()
             ],
             "tests": {
-                metric.name: [_test(test, metric) for test in tables.judged_tests(c, index, metric)]
+                metric.name: [
+                    _test(test, metric)
+                    for test in tables.judged_tests(c, index, metric)
+                ]
                 for metric in (c.panel.metrics if c.tests else ())
             },
             "rank_intervals": intervals,
@@ -174,14 +202,21 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
 def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
     text, interval = estimate_texts(tables.figure(cell, metric))
     names = ("n", "rank", "value", "low", "high")
-    return {name: getattr(cell, name) for name in names} | {"figure": text, "interval": interval}
+    return {name: getattr(cell, name) for name in names} | {
+        "figure": text,
+        "interval": interval,
+    }
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
-    differences = [estimate_texts(tables.difference(test, metric, sign)) for sign in (1, -1)]
+    differences = [
+        estimate_texts(tables.difference(test, metric, sign)) for sign in (1, -1)
+    ]
     return {
         **{name: getattr(test, name) for name in ("a", "b", "n", "is_significant")},
-        "differences": [{"text": text, "interval": interval} for text, interval in differences],
+        "differences": [
+            {"text": text, "interval": interval} for text, interval in differences
+        ],
         "p": p_value(test.p),
         "p_holm": p_value(test.p_holm),
     }
@@ -189,11 +224,17 @@ def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
 
 def columns(c: Comparison) -> dict[str, Any]:
     """Return the columns of the list of studies, and the metrics with whole values only."""
-    known = {metric.name: c.panel.study_values(metric.name) for metric in c.panel.metrics}
+    known = {
+        metric.name: c.panel.study_values(metric.name) for metric in c.panel.metrics
+    }
     return {
         "study_id": list(c.panel.study_ids),
         "fields": {name: _field(values) for name, values in c.panel.fields.items()},
-        "whole": [name for name, grid in known.items() if not np.any(grid[~np.isnan(grid)] % 1)],
+        "whole": [
+            name
+            for name, grid in known.items()
+            if not np.any(grid[~np.isnan(grid)] % 1)
+        ],
     }
 
 

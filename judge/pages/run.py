@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from judge.prompts import Prompt
 
 # How such a file, and the index of a folder of pages, begin, so that they are known again.
-MARK, INDEX = "<!doctype html><!-- judge audit -->", "<!doctype html><!-- judge page -->"
+MARK, INDEX = (
+    "<!doctype html><!-- judge audit -->",
+    "<!doctype html><!-- judge page -->",
+)
 # A field with more values, or longer ones, is filtered by typing, not by choosing.
 _MAX_CHOICES, _MAX_CHOICE = 200, 100
 # So many fields of values this short are in the list of studies.
@@ -42,7 +45,9 @@ _FEW_FIELDS, _SHORT = 3, 40
 
 def page(run: Run) -> Iterator[str]:
     """Yield the page of `run` as one file; raises ValueError where its table does not fit."""
-    return page_file(MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run))
+    return page_file(
+        MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run)
+    )
 
 
 def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
@@ -52,9 +57,15 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
     records, n_written = iter(run.records()), 0
     while packet := list(islice(records, PACKET)):
         place = n_written // PACKET
-        yield f"packet-{place}", as_json([study_view(record, run.rubric) for record in packet])
+        yield (
+            f"packet-{place}",
+            as_json([study_view(record, run.rubric) for record in packet]),
+        )
         if has_prompt(run.summary()):
-            yield f"asked-{place}", as_json([questions_of.about(record) for record in packet])
+            yield (
+                f"asked-{place}",
+                as_json([questions_of.about(record) for record in packet]),
+            )
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
@@ -83,7 +94,11 @@ class AskedQuestions:
                 # The run may come from elsewhere: a pipe that it names is not waited for. A folder
                 # that has a built-in prompt's name does not hide the prompt.
                 is_built_in = source in (*prompts.names(), *official.recipes())
-                if not is_built_in and os.path.lexists(source) and not os.path.isfile(source):  # noqa: PTH113
+                if (
+                    not is_built_in
+                    and os.path.lexists(source)
+                    and not os.path.isfile(source)  # noqa: PTH113
+                ):
                     continue
                 with suppress(JudgeError):
                     prompt = official.load(source, os.environ)
@@ -91,7 +106,9 @@ class AskedQuestions:
                         self._prompts[prompt.asks] = prompt
                         break
             else:
-                self.missing = f"The prompt {name} is not here: the run keeps its digest only."
+                self.missing = (
+                    f"The prompt {name} is not here: the run keeps its digest only."
+                )
 
     def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return `messages`, each with `step`, `role` and `text`, and `missing`."""
@@ -104,13 +121,20 @@ class AskedQuestions:
                 for message in asked
             ]
         except (JudgeError, UnparsedError, KeyError) as error:
-            return {"messages": [], "missing": f"The question cannot be made again: {error}."}
+            return {
+                "messages": [],
+                "missing": f"The question cannot be made again: {error}.",
+            }
         return {"messages": messages, "missing": ""}
 
-    def _asked(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Message]]]:
+    def _asked(
+        self, record: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Sequence[Message]]]:
         # With the context and the prior report that the judge was shown.
         study, prior = study_of(record), _names(self._parts.get("prior", ""))
-        context = JudgeContext(_names(self._parts.get("context", "")), *prior).read(study.fields)
+        context = JudgeContext(_names(self._parts.get("context", "")), *prior).read(
+            study.fields
+        )
         study = replace(study, context=context["context"], prior=context["prior"])
         steps = self._run.rubric.steps
         if steps is None:
@@ -133,7 +157,9 @@ def _names(part: str) -> tuple[str, ...]:
     return tuple(json.loads(name) if name.startswith('"') else name for name in names)
 
 
-def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+def overview(
+    summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric
+) -> dict[str, Any]:
     """Return what a page shows of a run before its studies, in JSON's types."""
     shown, document = rubric.shown("groups"), run_document(summary, rubric)
     names = ("judge", "prompt", "signature", "n_studies", "n_scored")
@@ -162,8 +188,17 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
 def index(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return the columns of the list of studies by name, and the rows, the worst study first."""
     measures = [measure.name for measure in rubric.measures if measure.role != "check"]
-    names = ["study_id", "study_class", "outcome", "reason", *measures, *field_names(table, rubric)]
-    columns: dict[str, Any] = {name: [*map(cell, table[name].tolist())] for name in names}
+    names = [
+        "study_id",
+        "study_class",
+        "outcome",
+        "reason",
+        *measures,
+        *field_names(table, rubric),
+    ]
+    columns: dict[str, Any] = {
+        name: [*map(cell, table[name].tolist())] for name in names
+    }
     if rubric.codes:
         columns[rubric.codes.plural] = list(codes(table, rubric))
     return {"order": worst_order(table, rubric), "columns": columns, "packet": PACKET}
@@ -179,7 +214,11 @@ def declared(rubric: Rubric) -> dict[str, Any]:
     """Return the words of a rubric that a page needs: its kinds, facets, labels and counts."""
     facets = [
         {name: getattr(facet, name) for name in ("name", "label", "plural")}
-        | {"labels": [asdict(one) | {"text": facet.text(one.name)} for one in facet.labels]}
+        | {
+            "labels": [
+                asdict(one) | {"text": facet.text(one.name)} for one in facet.labels
+            ]
+        }
         for facet in rubric.facets
     ]
     return {
@@ -199,7 +238,11 @@ def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, str]:
     value = summary["statistics"][statistic.name]
     text = percent if statistic.kind == "rate" else number
     ends = [text(value[end]) for end in ("low", "high") if value[end] is not None]
-    return {"label": statistic.label, "text": text(value["value"]), "interval": " to ".join(ends)}
+    return {
+        "label": statistic.label,
+        "text": text(value["value"]),
+        "interval": " to ".join(ends),
+    }
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
@@ -225,17 +268,26 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
     for row in rubric.facet(tally.rows).labels:
         n: dict[str, int | None] = {}
         for column in columns:
-            (measure,) = rubric.counting(tally.kind, {tally.rows: row.name, tally.columns: column})
+            (measure,) = rubric.counting(
+                tally.kind, {tally.rows: row.name, tally.columns: column}
+            )
             n[column] = summary["totals"][measure.name]["n"]
         if row.modality is None or any(n.values()):
             counts.append({"name": row.name, "n": n})
-    return {"title": tally.title, "rows": tally.rows, "columns": tally.columns, "counts": counts}
+    return {
+        "title": tally.title,
+        "rows": tally.rows,
+        "columns": tally.columns,
+        "counts": counts,
+    }
 
 
 def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
     """Return the columns of the list of studies; of the fields the first few of short values."""
     fields = field_names(table, rubric)
-    short = [name for name in fields if table[name].astype(str).str.len().max() <= _SHORT]
+    short = [
+        name for name in fields if table[name].astype(str).str.len().max() <= _SHORT
+    ]
     columns = [("study_id", "study", "id"), ("study_class", "class", "class")]
     for role in ("score", "count"):
         columns += [(m.name, m.label, role) for m in rubric.with_role(role)]
@@ -261,13 +313,20 @@ def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     counts = {m.name: dict(m.counts.labels) for m in rubric.measures if m.counts}
     facets = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
     return {
-        "labels": [name for name in facets if any(name in labels for labels in counts.values())],
-        "counts": [{"name": name, "labels": labels} for name, labels in counts.items() if labels],
+        "labels": [
+            name for name in facets if any(name in labels for labels in counts.values())
+        ],
+        "counts": [
+            {"name": name, "labels": labels}
+            for name, labels in counts.items()
+            if labels
+        ],
         "classes": _choices(table["study_class"]),
         "no_class": bool(table["study_class"].isna().any()),
         "outcomes": _choices(table["outcome"]) or [],
         "fields": [
-            {"name": name, "values": _choices(table[name])} for name in field_names(table, rubric)
+            {"name": name, "values": _choices(table[name])}
+            for name in field_names(table, rubric)
         ],
     }
 
@@ -285,7 +344,9 @@ def write_page(run: Run, path: Path) -> None:
     try:
         write_html(page(run), path, MARK)
     except (KeyError, ValueError) as error:
-        why = f"the files of {run.path} do not fit together ({error}): make the run again"
+        why = (
+            f"the files of {run.path} do not fit together ({error}): make the run again"
+        )
         raise JudgeError(why) from error
 
 
@@ -295,7 +356,9 @@ def write_site(runs: Iterable[Path], out: Path) -> Path:
     for path in dict.fromkeys(path.resolve() for path in runs):
         name = f"{path.name}.html"
         if name in opened or name in ("index.html", "comparison.html"):
-            raise JudgeError(f"{path} has no page of its own, {name}: rename the run's folder")
+            raise JudgeError(
+                f"{path} has no page of its own, {name}: rename the run's folder"
+            )
         opened[name] = Run(path)
     try:
         out.mkdir(parents=True, exist_ok=True)

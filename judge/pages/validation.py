@@ -32,10 +32,16 @@ def _validation_pieces(
         "facts": [{"name": name, "value": value} for name, value in document.head],
         "tables": [table.plain() for table in document.tables],
         "raters": [
-            {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.run.rubric)}
+            {
+                "name": rater.name,
+                "is_reader": rater.is_reader,
+                "rubric": declared(rater.run.rubric),
+            }
             for rater in studies.raters
         ],
-        "quantities": [{"name": name, "label": label} for name, label in quantities.items()],
+        "quantities": [
+            {"name": name, "label": label} for name, label in quantities.items()
+        ],
         "signature": data["signature"],
     }
     yield "overview", as_json(overview)
@@ -48,7 +54,9 @@ def _validation_pieces(
     for number, name in enumerate(quantities):
         # Doubles, rater by rater.
         yield f"counts-{number}", studies.values[name].T.astype("<f8").tobytes()
-    raters = list(zip(studies.raters, studies.records(set(studies.study_ids)), strict=True))
+    raters = list(
+        zip(studies.raters, studies.records(set(studies.study_ids)), strict=True)
+    )
     for number, start in enumerate(range(0, len(studies.study_ids), PACKET)):
         packet = [
             [

@@ -44,7 +44,9 @@ def append_entry(file: Path, entry: Any) -> None:  # noqa: ANN401
     try:
         append_line(file, line)
     except OSError as error:
-        raise JudgeError(f"this was not saved in {file.name}: {error.strerror}") from error
+        raise JudgeError(
+            f"this was not saved in {file.name}: {error.strerror}"
+        ) from error
 
 
 def read_entries(file: Path, form: type) -> tuple[Any, ...]:
@@ -61,15 +63,21 @@ def read_entries(file: Path, form: type) -> tuple[Any, ...]:
     entries = []
     for number, line in enumerate(lines, 1):
         try:
-            jsonio.read(line)  # pydantic would take NaN, which no answer of a service can hold
+            jsonio.read(
+                line
+            )  # pydantic would take NaN, which no answer of a service can hold
             entries.append(adapter(form).validate_json(line, strict=True))
         except jsonio.JsonError as error:
             if error.reason not in _TORN:
-                raise JudgeError(f"{file} is damaged in line {number:,}: {error}") from error
+                raise JudgeError(
+                    f"{file} is damaged in line {number:,}: {error}"
+                ) from error
         except ValidationError as error:
             if error.errors()[0]["type"] != "json_invalid":
                 where = f"{file} is damaged in line {number:,}"
-                raise JudgeError(f"{where}: {first_of(error)}; remove the line") from error
+                raise JudgeError(
+                    f"{where}: {first_of(error)}; remove the line"
+                ) from error
     return tuple(entries)
 
 
@@ -153,16 +161,23 @@ def current(run: Path) -> dict[tuple[str, str], PageReading]:
     return {(reading.reader, reading.study_id): reading for reading in read(run)}
 
 
-def find_fault(reading: PageReading, rubric: Rubric, record: Mapping[str, Any]) -> str | None:
+def find_fault(
+    reading: PageReading, rubric: Rubric, record: Mapping[str, Any]
+) -> str | None:
     """Return why a reading cannot be one of a run's study, in a few words; None where it can."""
-    if reading.study_id != record["study_id"] or reading.texts not in ("", texts_digest(record)):
+    if reading.study_id != record["study_id"] or reading.texts not in (
+        "",
+        texts_digest(record),
+    ):
         return "other reports were read than this run has"
     for item in reading.items:
         if fault := rubric.item_fault(item.kind, item.labels):
             return fault
         tally = rubric.tally
         # Without one of them it would be in a total and in no row of the table.
-        for facet in (tally.rows, tally.columns) if tally and item.kind == tally.kind else ():
+        for facet in (
+            (tally.rows, tally.columns) if tally and item.kind == tally.kind else ()
+        ):
             if not item.labels.get(facet):
                 return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
         end = len(record[item.side]) if item.side else 0
@@ -170,7 +185,9 @@ def find_fault(reading: PageReading, rubric: Rubric, record: Mapping[str, Any]) 
             return f"the marked words are outside the {item.side or 'report'}"
         if item.edit and not _fits(item.edit, rubric, record["candidate"]):
             return f"a correction ({item.edit.kind}) fits none of the candidate's lines"
-    edits = [item.edit for item in reading.items if item.edit and item.edit.kind != "insert"]
+    edits = [
+        item.edit for item in reading.items if item.edit and item.edit.kind != "insert"
+    ]
     if len({edit.line for edit in edits}) < len(edits):
         return "a line is corrected twice"
     return None
@@ -195,7 +212,9 @@ def texts_digest(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(texts.encode()).hexdigest()[:16]
 
 
-def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple[InputFile, ...]]:
+def finished(
+    run: Run, reader: str | None = None
+) -> tuple[list[Readings], tuple[InputFile, ...]]:
     """Return the finished readings beside a run, of all readers or one, and the files read."""
     if why := why_unreadable(run.rubric):
         raise JudgeError(f"{run.path} has no readings: {why}")
@@ -206,13 +225,17 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
         if reading.done and reader in (None, reading.reader)
     }
     if not last:
-        raise JudgeError(f"{path} has no finished reading" + (f" of {reader!r}" if reader else ""))
+        raise JudgeError(
+            f"{path} has no finished reading" + (f" of {reader!r}" if reader else "")
+        )
     records = {record["study_id"]: record for record in run.records()}
     for reading in last.values():
         record = records.get(reading.study_id, {"study_id": None})
         if fault := find_fault(reading, run.rubric, record):
             which = f"the reading of study {reading.study_id!r} by {reading.reader!r}"
-            raise JudgeError(f"{path}: {which}: {fault}; remove the line with id {reading.id}")
+            raise JudgeError(
+                f"{path}: {which}: {fault}; remove the line with id {reading.id}"
+            )
     inputs = [InputFile(**{"n_records": 0, **file}) for file in run.manifest["inputs"]]
     digest = hashlib.sha256(_bytes_of(path)).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
@@ -223,7 +246,9 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
             if found := last.get((name, study_id)):
                 study = study_of(record)
                 if found.seconds is not None:
-                    study = replace(study, fields={**study.fields, SECONDS: found.seconds})
+                    study = replace(
+                        study, fields={**study.fields, SECONDS: found.seconds}
+                    )
                 items = tuple(
                     Item(one.kind, one.text, one.labels, one.side, edit=one.edit)
                     for one in found.items
@@ -274,10 +299,14 @@ def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
     n_bare = sum(not annotation.items for annotation in judged)
     for kind in rubric.kinds:
         if kind.graded_by is None and (n_bare or kind.name not in marked):
-            where = f" in {n_bare} of {len(judged)} studies" if kind.name in marked else ""
+            where = (
+                f" in {n_bare} of {len(judged)} studies" if kind.name in marked else ""
+            )
             lacks[kind.name] = f"the reader marked no {kind.plural}{where}"
     graded = {kind.name for kind in rubric.graded}
-    if rubric.editor and any(item.edit is None for item in items if item.kind in graded):
+    if rubric.editor and any(
+        item.edit is None for item in items if item.kind in graded
+    ):
         lacks[EDIT] = "not every error has its line corrected"
     return lacks
 
@@ -295,5 +324,7 @@ def described(run: Path, sample: Sample) -> dict[str, Any]:
         "n_drawn": len(sample.order),
         "order": [*sample.order],
         "read": Counter(reading.reader for reading in readings),
-        "not_judged": Counter(reading.reader for reading in readings if reading.cannot_judge),
+        "not_judged": Counter(
+            reading.reader for reading in readings if reading.cannot_judge
+        ),
     }

@@ -29,7 +29,16 @@ from judge.studies.columns import model_of, normalise_name, one_type, rename_res
 from judge.studies.load import decode, read_content, read_delimited
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
-from judge.types import Annotated, Annotation, Edit, Item, JudgeError, Side, Study, Unparsed
+from judge.types import (
+    Annotated,
+    Annotation,
+    Edit,
+    Item,
+    JudgeError,
+    Side,
+    Study,
+    Unparsed,
+)
 
 CODES = tuple(label.name for label in CATEGORY.labels)
 """The six categories in their order."""
@@ -67,7 +76,9 @@ class Row:
     def ids(self, *names: str) -> tuple[str, ...]:
         """Return the cells that identify a reading; raises `JudgeError` where one is blank."""
         if blank := [name for name in names if self[name] is None]:
-            raise JudgeError(f"{self.place}: {blank[0]} is blank; write it into every row")
+            raise JudgeError(
+                f"{self.place}: {blank[0]} is blank; write it into every row"
+            )
         return tuple(str(self[name]) for name in names)
 
     def needed(self, name: str) -> str:
@@ -80,14 +91,18 @@ class Row:
         """Return a cell as a whole number from 0 to 999; raises `FaultError` for anything else."""
         text = self.needed(name)
         if (whole := re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)) is None:
-            raise self.fault(f"{name} is {text[:40]!r}; it must be a whole number from 0 to 999")
+            raise self.fault(
+                f"{name} is {text[:40]!r}; it must be a whole number from 0 to 999"
+            )
         return int(whole[1])
 
     def choice(self, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Return the choice named in a cell; raises `FaultError` for an unknown one."""
         text = self.needed(name)
         if normalise_name(text) not in choices:
-            raise self.fault(f"{name} is {text[:40]!r}; it must be one of {', '.join(choices)}")
+            raise self.fault(
+                f"{name} is {text[:40]!r}; it must be one of {', '.join(choices)}"
+            )
         return choices[normalise_name(text)]
 
     def fault(self, why: str) -> FaultError:
@@ -114,7 +129,9 @@ class File:
     def rows(self) -> list[Row]:
         """Return the rows; the header is row 1."""
         rows = []
-        for number, cells in enumerate(zip(*self.columns.values(), strict=True), start=2):
+        for number, cells in enumerate(
+            zip(*self.columns.values(), strict=True), start=2
+        ):
             texts = [cell.strip() or None if cell else None for cell in cells]
             row = dict(zip(self.columns, texts, strict=True))
             rows.append(Row(f"{self.name}, row {number}", row))
@@ -132,7 +149,9 @@ def open_file(source: str, encoding: str | None = None) -> File:
     except jsonio.JsonError as error:
         raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
     first = data[0] if isinstance(data, list) and data else data
-    return File(name, digest, dict.fromkeys(first if isinstance(first, dict) else (), ()), data)
+    return File(
+        name, digest, dict.fromkeys(first if isinstance(first, dict) else (), ()), data
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +219,9 @@ class AnnotationTable:
         if category == MATCHED:
             item = matched_item(text)
         else:
-            labels: dict[str, tuple[str, ...]] = {_GRADED_BY[self.rubric]: (str(level),)}
+            labels: dict[str, tuple[str, ...]] = {
+                _GRADED_BY[self.rubric]: (str(level),)
+            }
             if category:
                 labels[CATEGORY.name] = tuple(category.split(","))
                 self.categories |= dict.fromkeys(labels[CATEGORY.name])
@@ -227,7 +248,9 @@ class AnnotationTable:
         """Return the readings of each reader; raises `JudgeError` if there are none."""
         left_out: dict[str, dict[str, str]] = defaultdict(dict)
         for reader, study_id in dict.fromkeys((*self.items, *self.left_out)):
-            why = self.left_out.get((reader, study_id)) or self.left_out.get(("", study_id))
+            why = self.left_out.get((reader, study_id)) or self.left_out.get(
+                ("", study_id)
+            )
             if why and reader:
                 left_out[reader][study_id] = why
                 self.items.pop((reader, study_id), None)
@@ -243,11 +266,17 @@ class AnnotationTable:
                     candidate = str(values.pop("candidate", ""))
                     study_class = values.pop("study_class", None)
                     comment = str(values.pop("comment", ""))
-                    study = Study(study_id, reference, candidate, study_class, fields=values)
-                    annotation = Annotation(tuple(self.items[reader, study_id]), comment)
+                    study = Study(
+                        study_id, reference, candidate, study_class, fields=values
+                    )
+                    annotation = Annotation(
+                        tuple(self.items[reader, study_id]), comment
+                    )
                     readings.append(Reading(study, annotation))
         no_reports = {REFERENCE: "the reports are not in the reader's files"}
-        has_references = all("reference" in described for described in self.studies.values())
+        has_references = all(
+            "reference" in described for described in self.studies.values()
+        )
         lacks = {**self.lacks, **({} if has_references else no_reports)}
         own = [name for name in self.categories if name not in CODES]
         unread = tuple(
@@ -257,7 +286,9 @@ class AnnotationTable:
         )
         rest = (lacks, own, self.section, self.source, unread)
         return [
-            Readings(reader, self.rubric, readings, *rest, left_out=left_out.get(reader, {}))
+            Readings(
+                reader, self.rubric, readings, *rest, left_out=left_out.get(reader, {})
+            )
             for reader, readings in by_reader.items()
         ]
 
@@ -281,15 +312,21 @@ def write_runs(
     `model` is by default the field `model` where it is the same for all studies, else the name of
     the file with the candidates.
     """
-    by_folder = {f"reader-{safe_name(one.reader, 60, keeps='._')}": one for one in readings}
+    by_folder = {
+        f"reader-{safe_name(one.reader, 60, keeps='._')}": one for one in readings
+    }
     if len({*map(str.casefold, by_folder)}) < len(readings):
         names = ", ".join(repr(reader.reader) for reader in readings)
-        raise JudgeError(f"two of the readers {names} would share a folder; rename one of them")
+        raise JudgeError(
+            f"two of the readers {names} would share a folder; rename one of them"
+        )
     if entries_of(out):
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
     with atomic_folder(out) as place:
         for folder, reader in by_folder.items():
-            rubric = restrict(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
+            rubric = restrict(
+                rubrics.load(reader.rubric), reader.lacks, reader.own_categories
+            )
             studies = _study_set(reader, inputs, rubric, model, section)
             _write_run(place / folder, layout, reader, studies, rubric, arguments)
     return [Run(out / folder) for folder in by_folder]
@@ -304,8 +341,12 @@ def _study_set(
 ) -> StudySet:
     studies = [reading.study for reading in readings.readings]
     names = dict.fromkeys(name for study in studies for name in study.fields)
-    columns = {name: one_type([study.fields.get(name) for study in studies]) for name in names}
-    columns = {name: column for name, column in columns.items() if set(column) != {None}}
+    columns = {
+        name: one_type([study.fields.get(name) for study in studies]) for name in names
+    }
+    columns = {
+        name: column for name, column in columns.items() if set(column) != {None}
+    }
     fields = rename_reserved(columns, reserved_names(rubric))
     pairs = zip(columns, fields, strict=True)
     renamed = [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
@@ -323,7 +364,9 @@ def _study_set(
         full_references=references,
         section=section or readings.section,
         fields=fields,
-        class_field="study_class" if any(study.study_class for study in studies) else None,
+        class_field="study_class"
+        if any(study.study_class for study in studies)
+        else None,
         model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
         notes=(*readings.notes, *renamed),
@@ -343,8 +386,13 @@ def _write_run(
     class_source, left_out = readings.class_source, readings.left_out
     if class_source is None:
         has_references = any(studies.references)
-        studies, class_source = with_classes(studies) if has_references else (studies, "none")
-    name, now = f"{READER}{readings.reader}", datetime.now(UTC).isoformat(timespec="seconds")
+        studies, class_source = (
+            with_classes(studies) if has_references else (studies, "none")
+        )
+    name, now = (
+        f"{READER}{readings.reader}",
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
     reader_version = f"{name}+{_digest(readings)}"
     # As of a judge's run, with the layout in place of the prompt.
     parts = (
@@ -357,19 +405,32 @@ def _write_run(
         f"studies:{studies_digest(studies)}",
         f"version:{version()}",
     )
-    notes = [f"numbers that need it are undefined: {why}" for why in {*readings.lacks.values()}]
+    notes = [
+        f"numbers that need it are undefined: {why}"
+        for why in {*readings.lacks.values()}
+    ]
     notes = [*studies.notes, *sorted(notes)]
     for study_id, why in [*left_out.items()][:1]:
         ids = f"{len(left_out):,} ({first_ids([*left_out])})"
-        notes.append(f"studies left out, since they cannot be read: {ids}; {study_id}: {why}")
-    reading = {"layout": layout, "lacks": {**readings.lacks}, "own": [*readings.own_categories]}
+        notes.append(
+            f"studies left out, since they cannot be read: {ids}; {study_id}: {why}"
+        )
+    reading = {
+        "layout": layout,
+        "lacks": {**readings.lacks},
+        "own": [*readings.own_categories],
+    }
     if readings.sample:
         reading["sample"] = readings.sample
     made_by = {
         "signature": str(Signature(parts)),
         "rubric": rubric.name,
         "model": studies.model,
-        "judge": {"name": name, "version": reader_version, "note": "a reader's annotations"},
+        "judge": {
+            "name": name,
+            "version": reader_version,
+            "note": "a reader's annotations",
+        },
         "prompt": None,
         "section": studies.section,
         "class_source": class_source,
@@ -392,7 +453,9 @@ def _write_run(
             results.append(StudyResult(row, study, outcome, None, None))
         else:
             measures = rubric.measured(read.annotation, study)
-            results.append(StudyResult(row, study, Annotated(read.annotation), measures, None))
+            results.append(
+                StudyResult(row, study, Annotated(read.annotation), measures, None)
+            )
     write_run(path, rubric, results, made_by, manifest, DEFAULT_BY)
 
 
@@ -401,7 +464,9 @@ def _digest(readings: Readings) -> str:
     for reading in readings.readings:
         content = adapter(Annotation).dump_python(reading.annotation, mode="json")
         said = (
-            ["Unparsed", reading.cannot_judge] if reading.cannot_judge else ["Annotated", content]
+            ["Unparsed", reading.cannot_judge]
+            if reading.cannot_judge
+            else ["Annotated", content]
         )
         annotations.append([reading.study.study_id, *said])
     parts = [annotations, sorted(readings.lacks), [*readings.own_categories]]

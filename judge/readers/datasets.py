@@ -35,7 +35,15 @@ AUTO = "auto"
 """The layout is recognized by the columns of the files."""
 
 _STUDY_COLUMNS = ("reference", "candidate", "model", "study_class", "patient")
-_ERROR_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
+_ERROR_COLUMNS = (
+    "study_id",
+    "reader",
+    "category",
+    "level",
+    "significant",
+    "count",
+    "text",
+)
 
 
 def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
@@ -63,10 +71,14 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     has_matched = any(map(_is_matched, rows))
     for key, study_rows in readings.items():
         with table.checking(key):
-            errors = [_tidy_error(file, row, grade, is_green=is_green) for row in study_rows]
+            errors = [
+                _tidy_error(file, row, grade, is_green=is_green) for row in study_rows
+            ]
             _check_tidy(errors, study_rows, has_category=has_category)
             if has_matched and not any(map(_is_matched, study_rows)):
-                raise FaultError("it has no row of matched findings, but other studies have one")
+                raise FaultError(
+                    "it has no row of matched findings, but other studies have one"
+                )
             further = table.fields[key] = {}
             for row in study_rows:
                 for name, text in row.cells.items():
@@ -86,7 +98,11 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 
 def _is_matched(row: Row) -> bool:
-    return normalise_name(row["category"] or "") in ("matched", "matchedfinding", "matchedfindings")
+    return normalise_name(row["category"] or "") in (
+        "matched",
+        "matchedfinding",
+        "matchedfindings",
+    )
 
 
 def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str, Any]:
@@ -97,7 +113,9 @@ def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str
         known = category_of(category)
         category = known.value if known else category_name(category)
         if category is None:
-            raise row.fault(f"category is {row['category']!r}; it must be a to f, 1 to 6, or words")
+            raise row.fault(
+                f"category is {row['category']!r}; it must be a to f, 1 to 6, or words"
+            )
     if category == MATCHED and (level or not is_green):
         raise row.fault("matched findings are only for GREEN and have no level")
     if level and is_green:
@@ -108,7 +126,9 @@ def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str
         level = f"severity{severity}"
     count = row.count("count") if file.has("count") and not text else 1
     if text and row["count"] not in (None, "1"):
-        raise row.fault(f"count is {row['count']} beside a text; write a row for each error")
+        raise row.fault(
+            f"count is {row['count']} beside a text; write a row for each error"
+        )
     if category != MATCHED and level is None and (count or category):
         raise row.fault(f"{grade} is blank")
     return {"category": category, "level": level, "text": text, "count": count}
@@ -128,7 +148,9 @@ def _check_tidy(
         if text or "count" in row.cells:
             texts = seen[category, error["level"]]
             if texts & {text, ""} or (texts and not text):
-                raise row.fault("it repeats an error that an earlier row lists or counts")
+                raise row.fault(
+                    "it repeats an error that an earlier row lists or counts"
+                )
             texts.add(text)
 
 
@@ -144,7 +166,9 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     reports = [file for file in files if file.has(*_REPORTS)]
     counts = [file for file in files if not file.has(*_REPORTS)]
     if len(reports) > 1 or len(counts) != 1:
-        raise JudgeError("ReXVal has one file of counts and at most one of reports; name these")
+        raise JudgeError(
+            "ReXVal has one file of counts and at most one of reports; name these"
+        )
     table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
     studies: dict[str, str] = {}  # by their numbers, which the counts name
     for number, row in enumerate(reports[0].rows() if reports else ()):
@@ -153,7 +177,9 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         studies[str(number)] = study
         for name in _CANDIDATES:
             texts = {"reference": row["gt_report"], "candidate": row[name]}
-            table.describe(f"{study}/{name}", row.place, **texts, model=name, patient=study)
+            table.describe(
+                f"{study}/{name}", row.place, **texts, model=name, patient=study
+            )
     seen: dict[Key, set[tuple[str, str]]] = defaultdict(set)
     for row in counts[0].rows():
         named, model, reader = row.ids(*_IDS)
@@ -166,13 +192,17 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             level = row.choice("clinically_significant", SIGNIFICANCE)
             category = row.choice("error_category", _BY_NUMBER)
             if (level, category) in seen[key]:
-                raise row.fault(f"the {level} count of category {category} is duplicate")
+                raise row.fault(
+                    f"the {level} count of category {category} is duplicate"
+                )
             if row["num_errors"] is not None:
                 seen[key].add((level, category))
                 table.add(key, category, level, count=row.count("num_errors"))
     for key, cells in seen.items():
         if len(cells) < _ALL_COUNTS:
-            table.left_out.setdefault(key, f"it has {len(cells)} of {_ALL_COUNTS} counts")
+            table.left_out.setdefault(
+                key, f"it has {len(cells)} of {_ALL_COUNTS} counts"
+            )
     return table
 
 
@@ -193,7 +223,9 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
         with table.checking((reader, study_id)):
             level = row.choice("error_type", {name: name for name in LEVELS})
             seen[study_id].append(level)
-            for name, category in zip(_EIGHT, (*CODES, *_EIGHT[len(CODES) :]), strict=True):
+            for name, category in zip(
+                _EIGHT, (*CODES, *_EIGHT[len(CODES) :]), strict=True
+            ):
                 table.add((reader, study_id), category, level, count=row.count(name))
     for study_id, levels in seen.items():
         if sorted(levels) != sorted(LEVELS):
@@ -220,7 +252,14 @@ _SIDES = ("C1", "C2")
 _ADDED = "a finding that the reader added"
 _PATIENT_FIELDS = {"PatientAge": "age", "PatientSex": "sex"}
 _PATIENT_FIELDS |= {name: name.lower() for name in ("Indication", "Comparison")}
-_ATTRIBUTES = {"location", "severity", "descriptor", "measurement", "certainty", "unspecific"}
+_ATTRIBUTES = {
+    "location",
+    "severity",
+    "descriptor",
+    "measurement",
+    "certainty",
+    "unspecific",
+}
 _ATTRIBUTES |= {"overinterpretation", "temporal"}
 
 
@@ -228,10 +267,14 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read RadPref: two candidates a study, and a file of annotations for each reader."""
     reports = [file for file in files if not file.has("annotations")]
     annotations = {
-        stem_of(file.name): file.data["annotations"] for file in files if file.has("annotations")
+        stem_of(file.name): file.data["annotations"]
+        for file in files
+        if file.has("annotations")
     }
     if len(reports) != 1 or len(annotations) != len(files) - 1 or not annotations:
-        raise JudgeError("RadPref has one file of reports and one named after each reader")
+        raise JudgeError(
+            "RadPref has one file of reports and one named after each reader"
+        )
     table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
     try:
         for record in reports[0].data:
@@ -253,7 +296,9 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             if side in sides
         ]
     except (AttributeError, KeyError, TypeError) as error:
-        raise JudgeError(f"the files are not in the form of RadPref: {error!r:.100}") from error
+        raise JudgeError(
+            f"the files are not in the form of RadPref: {error!r:.100}"
+        ) from error
     for reader, study, side, sides in readings:
         key = (reader, f"{study}/{side}")
         try:
@@ -267,7 +312,10 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 
 def _add_radpref(
-    table: AnnotationTable, key: Key, record: Mapping[str, Any], sides: Mapping[str, Any]
+    table: AnnotationTable,
+    key: Key,
+    record: Mapping[str, Any],
+    sides: Mapping[str, Any],
 ) -> None:
     """Add what a reader says of one side of a study; `sides` has both, and the findings added."""
     side = key[1].rpartition("/")[2]
@@ -281,7 +329,9 @@ def _add_radpref(
             attributes = entry["attributes"]
             if not {*attributes} <= _ATTRIBUTES:
                 raise ValueError(f"unknown attributes {', '.join(attributes)}")
-            category = ",".join(sorted({_CATEGORY_OF.get(name, name) for name in attributes}))
+            category = ",".join(
+                sorted({_CATEGORY_OF.get(name, name) for name in attributes})
+            )
             level = max(_WEIGHTS[weight] for weight in attributes.values())
             text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
         else:
@@ -292,7 +342,13 @@ def _add_radpref(
     for number, entry in reading["missing_findings"].items():
         missing = _finding(findings, number, numbers)
         text = _explained(missing, entry)
-        table.add(key, "b", _GRADES[entry["clinical_significance"]], text=text, side="reference")
+        table.add(
+            key,
+            "b",
+            _GRADES[entry["clinical_significance"]],
+            text=text,
+            side="reference",
+        )
     table.fields[key] = {"comment": reading.get("rating_explanation") or ""}
     if (rating := reading.get("rating")) is not None:
         table.fields[key]["rating"] = rating + 0  # which fails for what is no number
@@ -318,7 +374,9 @@ def _finding(findings: Sequence[str], number: str, added: Collection[int]) -> st
         return findings[at]
     if at in added:
         return _ADDED
-    raise FaultError(f"the list has {len(findings)} findings, and none with the number {number}")
+    raise FaultError(
+        f"the list has {len(findings)} findings, and none with the number {number}"
+    )
 
 
 def _explained(text: str, entry: Mapping[str, Any]) -> str:
@@ -348,7 +406,9 @@ _SCORES = {
 def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read ReFiSco v0 or v1: radiologists' corrections of impressions, a row a line."""
     (file,) = files
-    table = AnnotationTable(FINERADSCORE, {CATEGORY.name: NO_CATEGORY}, "impression", file.name)
+    table = AnnotationTable(
+        FINERADSCORE, {CATEGORY.name: NO_CATEGORY}, "impression", file.name
+    )
     rows = [
         Row(row.place, {_REFISCO_1.get(name, name): row[name] for name in row.cells})
         for row in file.rows()
@@ -365,7 +425,9 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     errors: dict[Key, list[dict[str, Any]]] = {}
     impressions: dict[str, dict[str, str]] = defaultdict(dict)
     for (reader, study_id), lines_read in readings.items():
-        parts = [" ".join((row["impression_original"] or "").split()) for row in lines_read]
+        parts = [
+            " ".join((row["impression_original"] or "").split()) for row in lines_read
+        ]
         impression = lines_read[0]["report"] or "\n\n".join(filter(None, parts))
         with table.checking((reader, study_id)):
             errors[reader, study_id] = [*_refisco_errors(impression, lines_read)]
@@ -394,7 +456,9 @@ def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, A
         original, edited = row["impression_original"], row.needed("impression_edited")
         level = row.choice("score", _SCORES)
         parts = lines(original) if original else []
-        starts = [n for n in range(len(sentences)) if sentences[n : n + len(parts)] == parts]
+        starts = [
+            n for n in range(len(sentences)) if sentences[n : n + len(parts)] == parts
+        ]
         if parts and not starts:
             raise row.fault("the line is not in the report")
         start = next((n for n in starts if n >= place), starts[0]) if parts else place
@@ -402,7 +466,9 @@ def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, A
         is_kept = edited == original or edited.casefold() == "[no edit]"
         is_deleted = edited.casefold() == "[delete]"
         if is_kept != (level is None) or (original is None and (is_kept or is_deleted)):
-            raise row.fault(f"the score is {row['score']!r} and the line reads {edited[:40]!r}")
+            raise row.fault(
+                f"the score is {row['score']!r} and the line reads {edited[:40]!r}"
+            )
         if is_kept:
             continue
         text, edit = row["notes"] or "", None
@@ -412,7 +478,11 @@ def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, A
             wanted = "should not be said" if is_deleted else f'should say "{edited}"'
             text = f'"{original}" {wanted}' + (f": {text}" if text else "")
         else:
-            edit = Edit("delete", start, "") if is_deleted else Edit("change", start, edited)
+            edit = (
+                Edit("delete", start, "")
+                if is_deleted
+                else Edit("change", start, edited)
+            )
         yield {"level": level, "text": text, "edit": edit}
 
 
@@ -431,7 +501,10 @@ LAYOUTS: Mapping[str, tuple[_Reader, tuple[_Columns, ...], bool]] = {
 
 
 def read(
-    layout: str, sources: Sequence[str], reader: str | None = None, encoding: str | None = None
+    layout: str,
+    sources: Sequence[str],
+    reader: str | None = None,
+    encoding: str | None = None,
 ) -> tuple[str, list[Readings], tuple[InputFile, ...]]:
     """Read files of one layout; return its name, the readings of each reader, and the files.
 
@@ -448,12 +521,19 @@ def read(
     fitting = [
         name
         for name in wanted
-        if all(any(file.has(*columns) for columns in LAYOUTS[name][1]) for file in files)
+        if all(
+            any(file.has(*columns) for columns in LAYOUTS[name][1]) for file in files
+        )
     ]
     if len(fitting) != 1 or not (len(files) == 1 or LAYOUTS[fitting[0]][2]):
         names = ", ".join(file.name for file in files)
-        needs = [f"{name} needs {' or '.join(map(', '.join, LAYOUTS[name][1]))}" for name in wanted]
-        raise JudgeError(f"{names}: no one layout has these columns; {'; '.join(needs)}")
+        needs = [
+            f"{name} needs {' or '.join(map(', '.join, LAYOUTS[name][1]))}"
+            for name in wanted
+        ]
+        raise JudgeError(
+            f"{names}: no one layout has these columns; {'; '.join(needs)}"
+        )
     (layout,) = fitting
     table = LAYOUTS[layout][0](files, reader)
     # A file with the candidates counts as both sides, like a file of studies.

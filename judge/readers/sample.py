@@ -39,7 +39,10 @@ class Sample:
 
 
 def sampled(
-    run: Run, n: int | None = None, by: Sequence[str] | None = None, seed: int | None = None
+    run: Run,
+    n: int | None = None,
+    by: Sequence[str] | None = None,
+    seed: int | None = None,
 ) -> Sample:
     """Return the sample of at least `n` studies in a run's folder, drawing the missing studies.
 
@@ -51,7 +54,9 @@ def sampled(
     by = tuple(dict.fromkeys(by or (known.by if known else DEFAULT_BY)))
     if known and (seed not in (None, known.seed) or by != known.by):
         how = f"drawn with --seed {known.seed} --by {','.join(known.by)}"
-        raise JudgeError(f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it")
+        raise JudgeError(
+            f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it"
+        )
     if known and (n is None or n <= len(known.order)):
         return known
     if n is None:
@@ -64,7 +69,9 @@ def sampled(
             (staging / SAMPLE).write_text(text, "utf-8")
             replace_file(staging / SAMPLE, run.path / SAMPLE)
     except OSError as error:
-        raise JudgeError(f"cannot write to {run.path}: {error.strerror or error}") from error
+        raise JudgeError(
+            f"cannot write to {run.path}: {error.strerror or error}"
+        ) from error
     return sample
 
 
@@ -80,9 +87,16 @@ def kept_sample(run: Run) -> Sample | None:
             sample: Sample = adapter(Sample).validate_json(file.read(), strict=True)
     except (OSError, ValidationError) as error:
         why = first_of(error) if isinstance(error, ValidationError) else error.strerror
-        raise JudgeError(f"{path} cannot be read ({why}): remove it, draw again") from error
-    if draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed) != sample:
-        raise JudgeError(f"{path} is no sample of the run as it is now: remove it, draw again")
+        raise JudgeError(
+            f"{path} cannot be read ({why}): remove it, draw again"
+        ) from error
+    if (
+        draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed)
+        != sample
+    ):
+        raise JudgeError(
+            f"{path} is no sample of the run as it is now: remove it, draw again"
+        )
     return sample
 
 
@@ -94,7 +108,9 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     return {"seed": sample.seed, "by": [*sample.by], "strata": [*strata]}
 
 
-def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
+def draw(
+    columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int
+) -> Sample:
     """Draw `n` studies, or all if there are fewer; `columns` has `study_id` and the fields `by`.
 
     `LEAST` studies of each stratum come first; each further study is of the stratum with the
@@ -106,15 +122,21 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
     Raises `JudgeError` if n is smaller than the strata need.
     """
     members: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for study_id, *key in zip(columns["study_id"], *(columns[name] for name in by), strict=True):
+    for study_id, *key in zip(
+        columns["study_id"], *(columns[name] for name in by), strict=True
+    ):
         members[tuple(key)].append(study_id)
     least = sum(min(LEAST, len(study_ids)) for study_ids in members.values())
     if n < least:
-        groups = f"{LEAST} studies of each of the {len(members)} groups by {', '.join(by)}"
+        groups = (
+            f"{LEAST} studies of each of the {len(members)} groups by {', '.join(by)}"
+        )
         raise JudgeError(f"{n} is too few for {groups}; draw at least {least} with -n")
     places = []
     for study_ids in members.values():
-        ranked = sorted((random_rank(seed, study_id), study_id) for study_id in study_ids)
+        ranked = sorted(
+            (random_rank(seed, study_id), study_id) for study_id in study_ids
+        )
         for k, (rank, study_id) in enumerate(ranked):
             turn = 0.0 if k < LEAST else (2 * k + 1) / len(study_ids)
             places.append((min(k, LEAST), turn, rank, study_id))
@@ -129,10 +151,16 @@ def _strata(
     key_of = dict(zip(columns["study_id"], keys, strict=True))
     n_drawn = Counter(key_of[study_id] for study_id in drawn)
     strata: list[Stratum] = [
-        {"key": dict(zip(by, key, strict=True)), "n_studies": size, "n_drawn": n_drawn[key]}
+        {
+            "key": dict(zip(by, key, strict=True)),
+            "n_studies": size,
+            "n_drawn": n_drawn[key],
+        }
         for key, size in Counter(keys).items()
     ]
-    return tuple(strata[index] for index in in_natural_order([one["key"] for one in strata]))
+    return tuple(
+        strata[index] for index in in_natural_order([one["key"] for one in strata])
+    )
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:

@@ -196,7 +196,9 @@ class _Payment:
         if self._spending is None or self._number is None:
             return
         if is_kept:
-            self._spending.settle(self._number, 0.0)  # the answer in the cache says what it cost
+            self._spending.settle(
+                self._number, 0.0
+            )  # the answer in the cache says what it cost
         elif spent is not None:
             self._spending.settle(self._number, spent)
 
@@ -260,7 +262,9 @@ class CachedClient:
 
     async def landed(self) -> None:
         """Return when no request is under way any more: each is paid for, and its answer kept."""
-        while tasks := [flight.task for flight in self._flights.values() if flight.task]:
+        while tasks := [
+            flight.task for flight in self._flights.values() if flight.task
+        ]:
             await asyncio.wait(tasks)
 
     async def _claimed(self, question: Question, stop: StopSignal) -> Completion:
@@ -284,7 +288,9 @@ class CachedClient:
         charged = 0.0
         jitter = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
         # Of all that wait for a server that is gone a few try it each second.
-        outage = wait_random(0, min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND))
+        outage = wait_random(
+            0, min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND)
+        )
 
         def is_over(state: RetryCallState) -> bool:
             nonlocal charged
@@ -311,8 +317,14 @@ class CachedClient:
             try:
                 completion = await self._send(question, stop)
             except RefusedError as error:
-                form = error.form if isinstance(error.form, RequestForm) else self.refusals.form
-                while (meant := self.refusals.refuse(error, form, question.study_id)) is None:
+                form = (
+                    error.form
+                    if isinstance(error.form, RequestForm)
+                    else self.refusals.form
+                )
+                while (
+                    meant := self.refusals.refuse(error, form, question.study_id)
+                ) is None:
                     await self._sleep(_EVIDENCE_PAUSE, stop)
                 if isinstance(meant, AdaptedError):
                     continue
@@ -404,7 +416,11 @@ class CachedClient:
     def _check_bounded(self) -> None:
         """Raise `JudgeError` where an answer may be of any length, and so of any price."""
         budget = self._session.budget
-        if budget is not None and budget.limit is not None and not self._judge.is_bounded:
+        if (
+            budget is not None
+            and budget.limit is not None
+            and not self._judge.is_bounded
+        ):
             raise unbounded(self._judge.version)
 
     def _price_of(self, error: AskError, request: CompletionRequest) -> float | None:
@@ -418,7 +434,9 @@ class CachedClient:
         self._progress.unknown_cost(self._prices.at_most(request))
         return None
 
-    async def _reserve(self, payment: _Payment, question: Question, stop: StopSignal) -> None:
+    async def _reserve(
+        self, payment: _Payment, question: Question, stop: StopSignal
+    ) -> None:
         """Set aside what a request can cost; stops the run where there is no money for it."""
         most = self._prices.at_most(question.request)
         while why := payment.reserve(most, question.key):

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 from judge import jsonio
 from judge.backends.base import Recognised
 from judge.jsonio import from_line
-from judge.manifest import ANNOTATIONS, MANIFEST, OLD_FORMAT, RunFileError, read_any_manifest
+from judge.manifest import (
+    ANNOTATIONS,
+    MANIFEST,
+    OLD_FORMAT,
+    RunFileError,
+    read_any_manifest,
+)
 from judge.running.engine import COMPOSED
 from judge.running.folder import MADE_BY, Run, claim, damaged, lines_of
 from judge.running.panel import Aggregation, Rule, aggregate, apart
@@ -56,7 +62,9 @@ class Shard:
             shard = cls(*map(int, match.groups()))
             if 1 <= shard.index <= shard.count:
                 return shard
-        raise JudgeError(f"{value!r} is no shard: write I/N, such as 3/8 for the third of eight")
+        raise JudgeError(
+            f"{value!r} is no shard: write I/N, such as 3/8 for the third of eight"
+        )
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
@@ -69,7 +77,11 @@ class Shard:
     def record(self, studies: StudySet, notes: Sequence[str]) -> dict[str, Any]:
         """Return what its manifest says to be merged by; `notes` are about all studies."""
         places = " ".join(map(str, self.rows(studies)))
-        about = {"n_whole": len(studies), "places": places, "notes_of_input": list(notes)}
+        about = {
+            "n_whole": len(studies),
+            "places": places,
+            "notes_of_input": list(notes),
+        }
         return {**asdict(self), **about}
 
 
@@ -94,11 +106,18 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
             sums[name] = None
     changed = ("shard", "rescored", "reply_modes", *made_by)
     manifest = {
-        **{name: value for name, value in first.manifest.items() if name not in changed},
+        **{
+            name: value for name, value in first.manifest.items() if name not in changed
+        },
         "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
-        "shards": [{"folder": run.path.name, "signature": run.signature} for run in runs],
+        "shards": [
+            {"folder": run.path.name, "signature": run.signature} for run in runs
+        ],
         "batches": [batch for run in runs for batch in run.manifest.get("batches", ())],
-        "spent": {**sums, "retries": sum((Counter(part["retries"]) for part in spent), Counter())},
+        "spent": {
+            **sums,
+            "retries": sum((Counter(part["retries"]) for part in spent), Counter()),
+        },
         "started": min(str(run.manifest.get("started")) for run in runs),
         "finished": max(str(run.manifest.get("finished")) for run in runs),
     }
@@ -111,7 +130,9 @@ def _sum_recognised(parts: Sequence[Recognised]) -> dict[str, dict[str, int]]:
     """Return how many statements are recognised in the reports of all shards."""
     totals: dict[str, dict[str, int]] = {}
     for side, counts in parts[0].items():
-        totals[side] = {name: sum(part[side][name] for part in parts) for name in counts}
+        totals[side] = {
+            name: sum(part[side][name] for part in parts) for name in counts
+        }
     return totals
 
 
@@ -121,7 +142,9 @@ def _whole(runs: Sequence[Run], digest: str) -> Iterator[StudyResult]:
     A line of another run of the same ids has other reports, so it is found here.
     """
     studies = StudiesDigest()
-    for row, end in enumerate(heapq.merge(*map(_placed, runs), key=lambda end: end.row)):
+    for row, end in enumerate(
+        heapq.merge(*map(_placed, runs), key=lambda end: end.row)
+    ):
         if end.row != row:
             how_many = "two studies" if end.row < row else "no study"
             raise JudgeError(
@@ -159,7 +182,9 @@ def _whole_signature(runs: Sequence[Run]) -> str:
     for run in runs:
         part = run.typed.shard
         if part is None:
-            raise JudgeError(f"{run.path} was judged without --shard I/N: it is no shard")
+            raise JudgeError(
+                f"{run.path} was judged without --shard I/N: it is no shard"
+            )
         if run.typed.spent is None:
             raise damaged(run.path / MANIFEST, "it lacks 'spent'")
         count = part.count
@@ -172,7 +197,9 @@ def _whole_signature(runs: Sequence[Run]) -> str:
                 f"{run.path} is no shard of the run of {runs[0].path} by this version of judge: "
                 "judge every shard of the same files with the same options"
             )
-    if wrong := [f"{index}/{count}" for index in range(1, count + 1) if indices[index] != 1]:
+    if wrong := [
+        f"{index}/{count}" for index in range(1, count + 1) if indices[index] != 1
+    ]:
         raise JudgeError(f"missing or duplicate shards: {', '.join(wrong)}")
     return wholes[0][0]
 
@@ -188,15 +215,22 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
     first, fields = runs[0], runs[0].manifest["fields"]
     names = [run.manifest["judge"]["name"] for run in runs]
     numbered = enumerate([*names], 1)
-    names = [name if names.count(name) == 1 else f"{name} ({n})" for n, name in numbered]
+    names = [
+        name if names.count(name) == 1 else f"{name} ({n})" for n, name in numbered
+    ]
     how = Aggregation("judge", rule, tuple(names))
     version = f"panel:{rule}({','.join(map(_settings, runs))})"
     line = _panel_signature(runs, version)
     claim(out, line)
     rubric = apart(how.rubric(first.rubric), fields)
     records = zip(*(run.records() for run in runs), strict=True)
-    ends = [[result_of(part, record) for part, record in enumerate(results)] for results in records]
-    judged, about = aggregate(how, first.rubric, [(results[0].study, results) for results in ends])
+    ends = [
+        [result_of(part, record) for part, record in enumerate(results)]
+        for results in records
+    ]
+    judged, about = aggregate(
+        how, first.rubric, [(results[0].study, results) for results in ends]
+    )
     warnings = dict.fromkeys(run.manifest["judge"]["note"] for run in runs)
     prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
     made_by = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
@@ -207,7 +241,10 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
             "note": "; ".join(filter(None, warnings)) or None,
         },
         "prompt": ", ".join(filter(None, prompts)) or None,
-        "notes": [*about, *dict.fromkeys(note for run in runs for note in run.summary()["notes"])],
+        "notes": [
+            *about,
+            *dict.fromkeys(note for run in runs for note in run.summary()["notes"]),
+        ],
     }
     # Of the built-in judge, which may be one of several.
     del made_by["recognised"]
@@ -235,15 +272,25 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
 
 def _checked(runs: Sequence[Run]) -> list[Run]:
     if len(runs) < 2:
-        raise JudgeError("a panel takes the runs of two judges or more, each on the same studies")
+        raise JudgeError(
+            "a panel takes the runs of two judges or more, each on the same studies"
+        )
     runs = sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
     first = runs[0]
     judges: dict[str, Run] = {}
     for run in runs:
-        if run.reading is not None or run.combined is not None or "shard" in run.manifest:
-            raise JudgeError(f"{run.path} is a reader's run, a shard or a panel: no panel takes it")
+        if (
+            run.reading is not None
+            or run.combined is not None
+            or "shard" in run.manifest
+        ):
+            raise JudgeError(
+                f"{run.path} is a reader's run, a shard or a panel: no panel takes it"
+            )
         for part in ("rubric", "section", "class", "studies"):
-            ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
+            ours, theirs = (
+                Signature.parse(judged.signature)[part] for judged in (first, run)
+            )
             if ours != theirs:
                 raise JudgeError(
                     f"{part} is {ours} in {first.path} and {theirs} in {run.path}: a panel "
@@ -268,12 +315,20 @@ def _settings(run: Run, without: str = "") -> str:
 def _panel_signature(runs: Sequence[Run], version: str) -> str:
     parts = [Signature.parse(run.signature) for run in runs]
     known = parts[0]
-    prompts = sorted({each["prompt"] for each in parts if each.get("prompt", "none") != "none"})
-    context = {name: sorted({each.get(name, "none") for each in parts}) for name in _TOLD}
+    prompts = sorted(
+        {each["prompt"] for each in parts if each.get("prompt", "none") != "none"}
+    )
+    context = {
+        name: sorted({each.get(name, "none") for each in parts}) for name in _TOLD
+    }
     line = [
         *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts) or 'none'}"),
         f"section:{known['section']}",
-        *(f"{k}:{','.join(v)}" for k, v in context.items() if v != ["none"] or k in known),
+        *(
+            f"{k}:{','.join(v)}"
+            for k, v in context.items()
+            if v != ["none"] or k in known
+        ),
         *(f"{k}:{known[k]}" for k in ("class", "omitted", "studies") if k in known),
         *(f"runs:{','.join(_digest(run.signature) for run in runs)}", "version:"),
     ]
@@ -297,7 +352,10 @@ def entries(folder: Path) -> Iterator[Entry | Unreadable]:
     manifest = read_any_manifest(folder)
     form = manifest["format"]
     try:
-        model, kind = str(manifest["judge"]["version"]), kind_of(str(manifest["signature"]))
+        model, kind = (
+            str(manifest["judge"]["version"]),
+            kind_of(str(manifest["signature"])),
+        )
     except (TypeError, LookupError) as error:
         raise RunFileError(folder / MANIFEST, "it does not name the judge") from error
     path = folder / ANNOTATIONS
@@ -305,7 +363,9 @@ def entries(folder: Path) -> Iterator[Entry | Unreadable]:
     for number, line in enumerate(lines_of(path), 1):
         try:
             # Lines of the older format have no checksum; each answer in them has its own.
-            record = jsonio.read(line) if form == OLD_FORMAT else from_line(line, number)
+            record = (
+                jsonio.read(line) if form == OLD_FORMAT else from_line(line, number)
+            )
             for part in (*record.get("earlier", ()), record):
                 key = part.get("cache_key")
                 if key is None:
@@ -314,11 +374,19 @@ def entries(folder: Path) -> Iterator[Entry | Unreadable]:
                     data = {"key": key, "model": model, "completion": part["answer"]}
                     entry = entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
                     yield replace(entry, tag=tag_of(kind, entry.completion))
-        except (ValueError, LookupError, TypeError, AttributeError, UnreadableError) as error:
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            UnreadableError,
+        ) as error:
             yield Unreadable(f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(str(folder), f"{without:,} answers have no key of a cache: {why}")
+        yield Unreadable(
+            str(folder), f"{without:,} answers have no key of a cache: {why}"
+        )
 
 
 def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
@@ -348,8 +416,12 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
             yield replace(before, outcome=outcome, measures=measures)
         this_time["n_changed"] = n_changed
 
-    made_by = {name: written[name] for name in MADE_BY if name in written} | {"signature": line}
-    manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
+    made_by = {name: written[name] for name in MADE_BY if name in written} | {
+        "signature": line
+    }
+    manifest = {
+        k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")
+    }
     manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
     write_run(path, rubric, ends(), made_by, manifest, written["by"])
     return path, n_changed

@@ -79,7 +79,9 @@ class SpendingLimit:
         return "--max-cost is set and the price of an answer is unknown"
 
     def _refusal(self) -> str:
-        earlier = f", ${self.earlier:,.4g} of it by earlier commands" if self.earlier else ""
+        earlier = (
+            f", ${self.earlier:,.4g} of it by earlier commands" if self.earlier else ""
+        )
         return (
             f"the next request could pass --max-cost ({self.limit:g} dollars): ${self.spent:,.4g} "
             f"may be spent on these studies already{earlier}. A higher --max-cost goes on"
@@ -127,7 +129,9 @@ class Prices:
 
         def price(**context: str) -> float:
             where: dict[str, Any] = {"provider_api_url": self.base_url}
-            cost = calc_price(tokens, self.model, price_context=context or None, **where)
+            cost = calc_price(
+                tokens, self.model, price_context=context or None, **where
+            )
             return float(cost.total_price)
 
         try:
@@ -167,7 +171,10 @@ class Prices:
 
 def _most(request: CompletionRequest) -> Usage:
     """Return the most tokens of a request: no tokenizer makes more than bytes."""
-    prompt = sum(len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN for text in _texts(request))
+    prompt = sum(
+        len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN
+        for text in _texts(request)
+    )
     longest = request.sampling.get("max_tokens")
     return Usage(prompt, longest if isinstance(longest, int) else 0)
 
@@ -175,7 +182,11 @@ def _most(request: CompletionRequest) -> Usage:
 def _texts(request: CompletionRequest) -> list[str]:
     """Return what a request's prompt is made of; providers bill what they make of a schema."""
     texts = [message.content for message in request.messages]
-    return texts if request.schema is None else [*texts, json.dumps(request.schema, indent=2)]
+    return (
+        texts
+        if request.schema is None
+        else [*texts, json.dumps(request.schema, indent=2)]
+    )
 
 
 @dataclass(slots=True)
@@ -211,11 +222,15 @@ class Forecast:
         self.prompts[prompt_tokens] += 1
         self.most_requests += times
         # An answer that could not be read is part of the prompt of the next.
-        self.most_in += times * most.prompt_tokens + (times - 1) * most.completion_tokens
+        self.most_in += (
+            times * most.prompt_tokens + (times - 1) * most.completion_tokens
+        )
         self.most_out += times * most.completion_tokens
         self.longest[most] += 1
         if times > 1:
-            again = Usage(most.prompt_tokens + most.completion_tokens, most.completion_tokens)
+            again = Usage(
+                most.prompt_tokens + most.completion_tokens, most.completion_tokens
+            )
             self.longest[again] += times - 1
 
     @property
@@ -244,7 +259,9 @@ class Forecast:
         return low + (self.answer_tokens - fewer) * (high - low)
 
     def _dollars_with(self, answer_tokens: int) -> float | None:
-        requests = {Usage(tokens, answer_tokens): n for tokens, n in self.prompts.items()}
+        requests = {
+            Usage(tokens, answer_tokens): n for tokens, n in self.prompts.items()
+        }
         return self.prices.dollars_of_all(requests)
 
     def facts(self, concurrency: int | None) -> dict[str, str]:
@@ -256,7 +273,9 @@ class Forecast:
             return f"{tokens_out:,} tokens out, {price}"
 
         spared = f"{self.cached:,} cached, {self.repeated:,} repeated"
-        further = f"at most {self.further:,} that depend on their answers: in no number below"
+        further = (
+            f"at most {self.further:,} that depend on their answers: in no number below"
+        )
         most = counted(self.most_requests, "request", "requests")
         typical = "unknown: the cache has no answer of this prompt (try --limit first)"
         if self.typical is not None:
@@ -269,7 +288,9 @@ class Forecast:
         return {
             "requests": f"{self.requests:,} ({spared})",
             **({"further": further} if self.further else {}),
-            "at a time": f"{concurrency:,}" if concurrency else "in batches, within a day",
+            "at a time": f"{concurrency:,}"
+            if concurrency
+            else "in batches, within a day",
             "tokens in": f"about {self.prompt_tokens:,}",
             "typical": typical,
             "worst": f"{most}, {cost(self.most_out, self.dollars)}",
@@ -300,7 +321,9 @@ def forecast(
             keys.add(exchange.first.key)
             expected.cached += len(exchange.answers)
             if (question := exchange.question) is not None:
-                expected.add(question.request, session.policy.reask + 1 - question.attempt)
+                expected.add(
+                    question.request, session.policy.reask + 1 - question.attempt
+                )
     return expected
 
 
@@ -319,10 +342,14 @@ def _example_tokens(session: JudgeSession) -> float | None:
         return None
     lexicon = backends.load(backends.LEXICON, rubric)
     examples = files("judge.examples")
-    studies = read_pair(str(examples.joinpath("preds.json")), str(examples.joinpath("refs.json")))
+    studies = read_pair(
+        str(examples.joinpath("preds.json")), str(examples.joinpath("refs.json"))
+    )
 
     async def answers() -> list[str]:
-        return [(await lexicon.complete(lexicon.request(study))).text for study in studies]
+        return [
+            (await lexicon.complete(lexicon.request(study))).text for study in studies
+        ]
 
     lengths = []
     for study, text in zip(studies, asyncio.run(answers()), strict=True):
@@ -333,7 +360,9 @@ def _example_tokens(session: JudgeSession) -> float | None:
     return mean(lengths) / _CHARACTERS_A_TOKEN
 
 
-def count_earlier(session: JudgeSession, cache: CompletionCache, studies: Iterable[Study]) -> None:
+def count_earlier(
+    session: JudgeSession, cache: CompletionCache, studies: Iterable[Study]
+) -> None:
     """Count what judging `studies` has cost so far towards the session's limit.
 
     That is the price of their answers in the cache, and the most that requests may have cost whose
@@ -382,14 +411,19 @@ def described(studies: StudySet) -> dict[str, Any]:
         "read_from": {**studies.read_from, "study_class": studies.class_field},
         "section": studies.section,
         "n_studies": len(studies),
-        "study_classes": classes and {name or "none given": n for name, n in classes.most_common()},
+        "study_classes": classes
+        and {name or "none given": n for name, n in classes.most_common()},
         "fields": list(studies.fields),
         "omitted": dict(studies.omitted),
         "n_empty_candidates": len(studies.empty_candidates),
         "empty_candidates": studies.empty_candidates[:5],
         "notes": list(studies.notes),
         "first": [
-            {"study_id": study.study_id, "reference": study.reference, "candidate": study.candidate}
+            {
+                "study_id": study.study_id,
+                "reference": study.reference,
+                "candidate": study.candidate,
+            }
             for study in islice(studies, _SHOWN)
         ],
     }
@@ -409,7 +443,10 @@ def preview(checked: dict[str, Any]) -> list[tuple[str, str]]:
     classes = checked["study_classes"] or {}
     shown = {
         "model": checked["model"],
-        **{f"{role.replace('_', ' ')} from": name for role, name in checked["read_from"].items()},
+        **{
+            f"{role.replace('_', ' ')} from": name
+            for role, name in checked["read_from"].items()
+        },
         "section": checked["section"],
         "studies": f"{checked['n_studies']:,}",
         "study class": ", ".join(f"{name} {n:,}" for name, n in classes.items())

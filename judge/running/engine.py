@@ -97,7 +97,11 @@ class Progress:
 
     def add_spent(self, other: Progress) -> None:
         """Count the answers that were bought for `other`; an unknown price makes all unknown."""
-        for name in ("asked", "unknown_requests", *(part.name for part in fields(Usage))):
+        for name in (
+            "asked",
+            "unknown_requests",
+            *(part.name for part in fields(Usage)),
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("dollars", "unknown_dollars"):
             mine, others = getattr(self, name), getattr(other, name)
@@ -135,14 +139,20 @@ class Progress:
         parts = [f"{self.done:,}/{self.total:,}"]
         if self.from_cache:
             parts.append(f"{self.from_cache:,} from cache")
-        parts += [f"{self.unparsed:,} unparsed", f"{self.failed:,} failed", f"{rate:,.1f}/s"]
+        parts += [
+            f"{self.unparsed:,} unparsed",
+            f"{self.failed:,} failed",
+            f"{rate:,.1f}/s",
+        ]
         if self.asked or self.unknown_requests:
             tokens = self.prompt_tokens + self.completion_tokens
             parts += [f"{tokens:,} tokens", f"cost {self.cost}"]
         if self.trouble:
             parts.append(f"waiting: {harmless(self.trouble[:60])}")
         if rate and self.done < self.total:
-            parts.append(f"{timedelta(seconds=round((self.total - self.done) / rate))} left")
+            parts.append(
+                f"{timedelta(seconds=round((self.total - self.done) / rate))} left"
+            )
         return ", ".join(parts)
 
     def effort(self) -> list[str]:
@@ -151,12 +161,18 @@ class Progress:
             return self.failures()
         cached = f"{self.cached_tokens:,} of them cached by the provider"
         texts = [f"asked {self.asked:,}, from cache {self.from_cache:,}"]
-        texts.append(f"tokens {self.prompt_tokens:,} in ({cached}), {self.completion_tokens:,} out")
+        texts.append(
+            f"tokens {self.prompt_tokens:,} in ({cached}), {self.completion_tokens:,} out"
+        )
         texts.append(f"cost {self.cost}")
         if self.damaged:
-            texts.append(f"{self.damaged:,} cached answers were damaged and asked for again")
+            texts.append(
+                f"{self.damaged:,} cached answers were damaged and asked for again"
+            )
         if self.retries:
-            reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(self.retries.items()))
+            reasons = ", ".join(
+                f"{reason} {n:,}" for reason, n in sorted(self.retries.items())
+            )
             texts.append(f"sent again after: {reasons}")
         return texts + self.failures()
 
@@ -180,7 +196,9 @@ class RunStoppedError(Exception):
     The same command goes on, with `option` where it would stop there again.
     """
 
-    def __init__(self, why: str, progress: Progress, option: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, why: str, progress: Progress, option: tuple[str, str] | None = None
+    ) -> None:
         super().__init__(why)
         self.why, self.progress, self.option = why, progress, option
 
@@ -286,11 +304,16 @@ class Exchange:
         question, self.question = self.question, None
         self.answers.append(answered)
         self.outcome, self.measures = self._read(answered.completion)
-        if isinstance(self.outcome, Unparsed) and question.attempt < self._session.policy.reask:
+        if (
+            isinstance(self.outcome, Unparsed)
+            and question.attempt < self._session.policy.reask
+        ):
             judge, completion = self._session.judge, answered.completion
             again = judge.repair_request(question.request, completion, self.outcome)
             if again is not None:
-                self.question = replace(question, request=again, attempt=question.attempt + 1)
+                self.question = replace(
+                    question, request=again, attempt=question.attempt + 1
+                )
 
     def lose(self, error: AskError) -> None:
         """Note that the question that was to be asked next has no answer."""
@@ -300,7 +323,9 @@ class Exchange:
             self.outcome, self.measures = Failed(error.reason, error.detail), None
 
 
-def _coming(session: JudgeSession, study: Study, before: list[Exchange]) -> list[Exchange]:
+def _coming(
+    session: JudgeSession, study: Study, before: list[Exchange]
+) -> list[Exchange]:
     """Return what can be asked now, all of it at once; nothing where an answer is missing."""
     judge = session.judge
     steps = None if judge.runs_inline else session.rubric.steps
@@ -308,7 +333,9 @@ def _coming(session: JudgeSession, study: Study, before: list[Exchange]) -> list
         reading = partial(read, session.rubric, study)
         if before:
             return []
-        return [Exchange(session, judge.request(study), reading, study_id=study.study_id)]
+        return [
+            Exchange(session, judge.request(study), reading, study_id=study.study_id)
+        ]
     if not all(isinstance(exchange.outcome, Annotated) for exchange in before):
         return []
     texts = {exchange.step: exchange.answers[-1].completion.text for exchange in before}
@@ -324,7 +351,9 @@ def _coming(session: JudgeSession, study: Study, before: list[Exchange]) -> list
     ]
 
 
-def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcome, None]:
+def _read_step(
+    steps: Steps, step: Step, completion: Completion
+) -> tuple[Outcome, None]:
     try:
         check_end(completion)
         check = steps.questions[step.asks].check
@@ -334,24 +363,35 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
     return Annotated(Annotation()), None
 
 
-def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]) -> StudyResult:
+def _end(
+    session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]
+) -> StudyResult:
     if not exchanges:
-        nothing = Failed("nothing to ask", f"{session.rubric.name} asks nothing about this study")
+        nothing = Failed(
+            "nothing to ask", f"{session.rubric.name} asks nothing about this study"
+        )
         return StudyResult(row, study, nothing, None, None)
     answers = [answered for exchange in exchanges for answered in exchange.answers]
     attempt = max(
-        len(exchange.answers) - (not isinstance(exchange.outcome, Failed)) for exchange in exchanges
+        len(exchange.answers) - (not isinstance(exchange.outcome, Failed))
+        for exchange in exchanges
     )
     for exchange in exchanges:
         if isinstance(failed := exchange.outcome, Failed):
             if exchange.step:
                 failed = replace(failed, detail=f"{exchange.step}: {failed.detail}")
-            return StudyResult(row, study, failed, None, None, attempt, earlier=(*answers,))
+            return StudyResult(
+                row, study, failed, None, None, attempt, earlier=(*answers,)
+            )
     first = exchanges[0]
     outcome, measures = first.outcome, first.measures
     if session.rubric.steps is not None and not session.judge.runs_inline:
-        unread = [exchange for exchange in exchanges if isinstance(exchange.outcome, Unparsed)]
-        kept = [exchange for exchange in exchanges if exchange not in unread] + unread[:1]
+        unread = [
+            exchange for exchange in exchanges if isinstance(exchange.outcome, Unparsed)
+        ]
+        kept = [exchange for exchange in exchanges if exchange not in unread] + unread[
+            :1
+        ]
         parts = {exchange.step: exchange.answers[-1].completion for exchange in kept}
         whole = combine_answers(parts)
         outcome, measures = read(session.rubric, study, whole)
@@ -428,7 +468,10 @@ class EarlyAnswers:
 
 
 async def judge_all(
-    session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None], stop: StopSignal
+    session: JudgeSession,
+    studies: StudySet,
+    sink: Callable[[StudyResult], None],
+    stop: StopSignal,
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 

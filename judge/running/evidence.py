@@ -50,7 +50,9 @@ whether which while who whole whose why will with within without word words woul
 yes yet you your zero
 """
 _NO_CONTENT = frozenset(_REMARKS.split())
-_ENGLISH = frozenset(("the", "is", "are", "of", "and", "with", "there", "was", "not", "without"))
+_ENGLISH = frozenset(
+    ("the", "is", "are", "of", "and", "with", "there", "was", "not", "without")
+)
 
 
 def with_evidence(annotation: Annotation, rubric: Rubric, study: Study) -> Annotation:
@@ -64,7 +66,9 @@ def with_evidence(annotation: Annotation, rubric: Rubric, study: Study) -> Annot
         return annotation
     reports = f"{study.reference}\n{study.candidate}"
     listed = {kind.name for kind in rubric.kinds if kind.is_listed}
-    tested = [said_by(item) if item.kind in listed else None for item in annotation.items]
+    tested = [
+        said_by(item) if item.kind in listed else None for item in annotation.items
+    ]
     flagged = {text for text in set(tested) if text and not is_about(text, reports)}
     if not flagged:
         return annotation
@@ -96,13 +100,19 @@ def is_about(text: str, reports: str) -> bool:
     if words & known:
         return True
     stems = _by_start(known)
-    if any(_is_inflected(word, other) for word in words for other in stems.get(word[:4], ())):
+    if any(
+        _is_inflected(word, other)
+        for word in words
+        for other in stems.get(word[:4], ())
+    ):
         return True
     named = _findings(text)
     found = _findings(reports)
     if named & found:
         return True
-    is_english = bool(found) or not _ENGLISH.isdisjoint(_TOKEN.findall(reports.casefold()))
+    is_english = bool(found) or not _ENGLISH.isdisjoint(
+        _TOKEN.findall(reports.casefold())
+    )
     return not is_english
 
 

@@ -59,7 +59,16 @@ TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
 SERVER_LOG = "server.log"
 MADE_BY = (
-    *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
+    *(
+        "signature",
+        "rubric",
+        "model",
+        "judge",
+        "prompt",
+        "section",
+        "class_source",
+        "omitted",
+    ),
     *("notes", "recognised", "reading"),
 )
 """The keys that summary and manifest share.
@@ -89,7 +98,9 @@ def staging_folder(run: Path) -> Iterator[Path]:
         _take(lock, run)
         try:
             for left in place.iterdir():
-                if left.is_dir() and not left.is_symlink():  # of a process that was killed
+                if (
+                    left.is_dir() and not left.is_symlink()
+                ):  # of a process that was killed
                     shutil.rmtree(left, ignore_errors=True)
             yield Path(tempfile.mkdtemp(dir=place))
         finally:
@@ -102,11 +113,15 @@ def _take(lock: int, run: Path) -> None:
     """Lock an opened file; raises `JudgeError` where another process has locked it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_free = os.fstat(lock).st_nlink > 0  # else another process has removed it since
+        is_free = (
+            os.fstat(lock).st_nlink > 0
+        )  # else another process has removed it since
     except BlockingIOError:
         is_free = False
     if not is_free:
-        raise JudgeError(f"{run} is being written by another process: wait, or {ANOTHER}")
+        raise JudgeError(
+            f"{run} is being written by another process: wait, or {ANOTHER}"
+        )
 
 
 @contextmanager
@@ -136,7 +151,9 @@ def entries_of(out: Path) -> set[str]:
     try:
         return {entry.name for entry in out.iterdir()} if out.exists() else set()
     except OSError as error:
-        raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
+        raise JudgeError(
+            f"cannot write to {out}: {error.strerror}; {ANOTHER}"
+        ) from error
 
 
 def append_line(path: Path, line: bytes) -> None:
@@ -180,10 +197,17 @@ class Run(Displayed):
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
         if not os.path.lexists(path / MANIFEST):
-            raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}; name the run's folder")
+            raise JudgeError(
+                f"{path} is not a run: it holds no {MANIFEST}; name the run's folder"
+            )
         self.typed, manifest = read_manifest(path)
         """The manifest as a `RunManifest`."""
-        self.manifest = {"inputs": [], "arguments": {}, "prompt": None, "versions": {}} | manifest
+        self.manifest = {
+            "inputs": [],
+            "arguments": {},
+            "prompt": None,
+            "versions": {},
+        } | manifest
         """The manifest as it stands in its file, with what older versions left out."""
 
     def __repr__(self) -> str:
@@ -210,7 +234,9 @@ class Run(Displayed):
             if self.typed.reading is None:
                 return rubric
             return restrict(rubric, self.typed.reading.lacks, self.typed.reading.own)
-        except ValueError as error:  # a scale, or parts of a reading, that the rubric cannot have
+        except (
+            ValueError
+        ) as error:  # a scale, or parts of a reading, that the rubric cannot have
             raise RunFileError(self.path / MANIFEST, str(error)) from error
         except JudgeError as error:
             package = parts.get("package") if name not in rubrics.names() else None
@@ -244,11 +270,19 @@ class Run(Displayed):
 
         try:
             frame: pd.DataFrame = self.columns().to_pandas()
-        except (pa.ArrowException, ValueError, TypeError, LookupError, AttributeError) as error:
+        except (
+            pa.ArrowException,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+        ) as error:
             raise self._odd_table(f"pandas cannot take it: {error}") from error
         return frame
 
-    def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
+    def columns(
+        self, names: Sequence[str] | None = None, optional: Sequence[str] = ()
+    ) -> pa.Table:
         """Return the table of studies with the columns `names` and those of `optional`, or all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -261,7 +295,11 @@ class Run(Displayed):
         try:
             with open_regular(path) as opened, pq.ParquetFile(opened) as file:
                 present = file.schema_arrow.names
-                wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in present]
+                wanted = [
+                    name
+                    for name in dict.fromkeys([*needed, *optional])
+                    if name in present
+                ]
                 table = file.read(columns=None if names is None else wanted)
         except OSError as error:
             reason = error.strerror or error
@@ -274,7 +312,9 @@ class Run(Displayed):
             raise self._odd_table(why)
         for name, counted in _counts(table).items():
             if counted != (n := self._summary[name]):
-                raise self._odd_table(f"its {name} is {counted:,}, and {n:,} in {SUMMARY}")
+                raise self._odd_table(
+                    f"its {name} is {counted:,}, and {n:,} in {SUMMARY}"
+                )
         return table
 
     def _odd_table(self, why: str) -> JudgeError:
@@ -307,7 +347,10 @@ class Run(Displayed):
         return None
 
     def regrouped(
-        self, by: Sequence[str], patient_field: str | None = None, draws: Draws = USUAL_DRAWS
+        self,
+        by: Sequence[str],
+        patient_field: str | None = None,
+        draws: Draws = USUAL_DRAWS,
     ) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
 
@@ -315,7 +358,10 @@ class Run(Displayed):
         those of a ratio's bootstrap.
         """
         summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
-        return {**summary, **summarise(self.table(), self.rubric, by, patient_field, draws)}
+        return {
+            **summary,
+            **summarise(self.table(), self.rubric, by, patient_field, draws),
+        }
 
     def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
         """Return the rates and figures by group, as `judge rates --format csv` prints them.
@@ -323,7 +369,9 @@ class Run(Displayed):
         One row a group of the fields `by`, and a last one for all studies (`row` tells which).
         `n_scored` is the denominator of the figures; each has its 95% interval beside it.
         """
-        return Rates(self.regrouped([by] if isinstance(by, str) else by), self.rubric).frame()
+        return Rates(
+            self.regrouped([by] if isinstance(by, str) else by), self.rubric
+        ).frame()
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
         """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""
@@ -351,7 +399,9 @@ class Run(Displayed):
         """
         return self._records(None, _RecordCheck(self, is_read_again=True))
 
-    def _records(self, rows: _Rows | None, check: _RecordCheck | None) -> Iterator[dict[str, Any]]:
+    def _records(
+        self, rows: _Rows | None, check: _RecordCheck | None
+    ) -> Iterator[dict[str, Any]]:
         # What asks for reports of any version compares them itself.
         is_whole = check is not None and self.has_digest
         studies = StudiesDigest()
@@ -381,7 +431,9 @@ class Run(Displayed):
         for record in self.records():
             if record["study_id"] == study_id:
                 return record
-        raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
+        raise JudgeError(
+            f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}"
+        )
 
     def parsed(self, n: int, line: bytes) -> dict[str, Any]:
         """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
@@ -413,7 +465,10 @@ class Run(Displayed):
         return lines_of(self.path / ANNOTATIONS)
 
     def _check_version(self) -> None:
-        made, today = self.signature.partition("|")[0], f"{self.rubric.name}:{self.rubric.version}"
+        made, today = (
+            self.signature.partition("|")[0],
+            f"{self.rubric.name}:{self.rubric.version}",
+        )
         if made != today:
             raise JudgeError(
                 f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
@@ -482,7 +537,8 @@ class _RecordCheck:
         self._graded_by = {kind.name: kind.graded_by for kind in rubric.kinds}
         self._labels = {
             kind.name: {
-                facet: {label.name for label in rubric.facet(facet).labels} for facet in kind.facets
+                facet: {label.name for label in rubric.facet(facet).labels}
+                for facet in kind.facets
             }
             for kind in rubric.kinds
         }
@@ -494,7 +550,11 @@ class _RecordCheck:
             return None
         if self._is_read_again and not self._is_reading:
             lacks_answer = record["answer"] is None
-            return "the study is annotated, and its 'answer' is missing" if lacks_answer else None
+            return (
+                "the study is annotated, and its 'answer' is missing"
+                if lacks_answer
+                else None
+            )
         odd = measures.keys() ^ self._measures
         if odd and not self._is_read_again:
             return f"'measures' and those of {self._title} differ in {min(odd)!r:.80}"
@@ -504,9 +564,15 @@ class _RecordCheck:
                 return f"'annotation.items': {why}"
             edit = item["edit"]
             if edit and edit["line"] is not None:
-                n_lines = len(sentences.lines(record["candidate"])) if n_lines is None else n_lines
+                n_lines = (
+                    len(sentences.lines(record["candidate"]))
+                    if n_lines is None
+                    else n_lines
+                )
                 if edit["line"] >= n_lines + (edit["kind"] == "insert"):
-                    return f"'annotation.items': the candidate has no line {edit['line']}"
+                    return (
+                        f"'annotation.items': the candidate has no line {edit['line']}"
+                    )
         return None
 
     def _item_fault(self, item: ItemRecord) -> str | None:
@@ -526,7 +592,10 @@ class _RecordCheck:
 
 def _counts(table: pa.Table) -> dict[str, int]:
     """Return how many studies a table has, and of which outcome, by their names in a summary."""
-    outcomes = {row["values"]: row["counts"] for row in table["outcome"].value_counts().to_pylist()}
+    outcomes = {
+        row["values"]: row["counts"]
+        for row in table["outcome"].value_counts().to_pylist()
+    }
     return {
         "n_studies": table.num_rows,
         "n_scored": outcomes.get(OUTCOMES[Annotated], 0),
@@ -581,13 +650,22 @@ def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunW
     try:
         for folder in reversed(made):
             folder.mkdir(mode=0o700, exist_ok=True)  # it holds reports
-        with staging_folder(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
-            yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
+        with (
+            staging_folder(path) as staging,
+            (staging / ANNOTATIONS).open("w+b") as file,
+        ):
+            yield RunWriter(
+                path, staging, file, rubric, TableBuilder(rubric, field_names)
+            )
     except OSError as error:
-        raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
+        raise JudgeError(
+            f"cannot write to {path}: {error.strerror or error}"
+        ) from error
     finally:
         for folder in made:
-            with suppress(OSError):  # never made, or there is something in it: a run, for one
+            with suppress(
+                OSError
+            ):  # never made, or there is something in it: a run, for one
                 folder.rmdir()
 
 
@@ -657,7 +735,9 @@ class RunWriter:
         table.to_csv(self.staging / TABLE_CSV, index=False)
         table.to_parquet(self.staging / TABLE_PARQUET, index=False)
         for name, data in ((SUMMARY, summary), (MANIFEST, manifest)):
-            text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            text = (
+                json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            )
             # The name of a file may hold bytes that are no text.
             (self.staging / name).write_bytes(text.encode("utf-8", "replace"))
         for name in _FILES:

@@ -28,7 +28,16 @@ from judge.stats.summary import reserved_names
 from judge.studies import StudySet
 from judge.studies.columns import free_name
 from judge.text import counted
-from judge.types import Annotated, Annotation, Failed, Item, JudgeError, Outcome, Study, Unparsed
+from judge.types import (
+    Annotated,
+    Annotation,
+    Failed,
+    Item,
+    JudgeError,
+    Outcome,
+    Study,
+    Unparsed,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +61,8 @@ class Aggregation:
         """Return `rubric` with the numbers that it has of several parts, and a facet of these."""
         is_whole, n, parts = self.rule != "mean", len(self.names), f"{self.of}s"
         measures = [
-            replace(measure, is_whole=measure.is_whole and is_whole) for measure in rubric.measures
+            replace(measure, is_whole=measure.is_whole and is_whole)
+            for measure in rubric.measures
         ]
         measures.append(Measure(self.column("n"), parts, (0, n), is_whole=True))
         statistics = []
@@ -66,7 +76,9 @@ class Aggregation:
             name, label = self.column("spread"), f"spread of {score.label}"
             scale = (0, None if low is None or high is None else high - low)
             undefined = f"fewer than two {parts} have it"
-            measures.append(Measure(name, label, scale, role="score", undefined=undefined))
+            measures.append(
+                Measure(name, label, scale, role="score", undefined=undefined)
+            )
             statistics.append(
                 Statistic(
                     *(name, f"{label} between the {parts}", "mean", (name,)),
@@ -75,16 +87,24 @@ class Aggregation:
                     shown=frozenset({"head"}),
                 )
             )
-        changed = replace(rubric, measures=tuple(measures), statistics=tuple(statistics))
+        changed = replace(
+            rubric, measures=tuple(measures), statistics=tuple(statistics)
+        )
         if not is_whole:
             changed = replace(changed, tally=None)
         if self.rule == "best":
             return changed
-        labels = (Label(self._label(part), name) for part, name in enumerate(self.names))
+        labels = (
+            Label(self._label(part), name) for part, name in enumerate(self.names)
+        )
         facet = Facet(PART_FACETS[self.of], self.of, parts, tuple(labels))
-        kinds = tuple(replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds)
+        kinds = tuple(
+            replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds
+        )
         # Two judges change one line in two ways: there is no corrected report.
-        return replace(changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None)
+        return replace(
+            changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None
+        )
 
     def _rate(self, rate: Statistic) -> tuple[Measure, Statistic]:
         """Return of a rate the number of the parts that say yes, and the rate of the whole."""
@@ -126,7 +146,9 @@ class Aggregation:
             if annotation.explanation:
                 explanations.append(f"[{name}] {annotation.explanation}")
             warnings += [f"{name}: {text}" for text in annotation.warnings]
-        return Annotation(tuple(items), "\n\n".join(explanations), warnings=tuple(warnings))
+        return Annotation(
+            tuple(items), "\n\n".join(explanations), warnings=tuple(warnings)
+        )
 
     def _label(self, part: int) -> str:
         return f"{self.of}{part + 1}"
@@ -154,25 +176,37 @@ def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFr
     columns: dict[str, pd.Series[Any]] = {}
     if how.rule == "best":
         picked = best(rubric, scored).set_index("row")
-        columns = {name: picked[name] for name in ("part", *(m.name for m in rubric.measures))}
+        columns = {
+            name: picked[name] for name in ("part", *(m.name for m in rubric.measures))
+        }
     elif how.rule == "mean":
-        columns = {measure.name: studies[measure.name].mean() for measure in rubric.measures}
+        columns = {
+            measure.name: studies[measure.name].mean() for measure in rubric.measures
+        }
     else:
         for measure in rubric.measures:
             worse = "lower" if measure.higher_is_better else "higher"
-            columns[measure.name] = studies[measure.name].quantile(0.5, interpolation=worse)
+            columns[measure.name] = studies[measure.name].quantile(
+                0.5, interpolation=worse
+            )
     columns[how.column("n")] = studies.size()
     for rate in rubric.statistics:
         if rate.kind == "rate":
             # Of each row whether all of its measures are 0, NaN where one is undefined.
             cells = scored[list(rate.measures)]
-            says = (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
+            says = (
+                (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
+            )
             grouped = says.groupby(scored["row"])
             is_mean = how.rule == "mean"
-            columns[how.column(rate.name)] = grouped.mean() if is_mean else grouped.sum(min_count=1)
+            columns[how.column(rate.name)] = (
+                grouped.mean() if is_mean else grouped.sum(min_count=1)
+            )
     if score := score_of(rubric):
         values = studies[score.name]
-        columns[how.column("spread")] = (values.max() - values.min()).where(values.count() > 1)
+        columns[how.column("spread")] = (values.max() - values.min()).where(
+            values.count() > 1
+        )
     return pd.DataFrame(columns, index=studies.size().index)
 
 
@@ -212,12 +246,16 @@ def aggregate(
     judged, lost = [], Counter[str]()
     for row, (study, ends) in enumerate(studies):
         if unscored := [end for end in ends if not isinstance(end.outcome, Annotated)]:
-            outcome: Outcome = _not_scored(how, unscored) if len(ends) > 1 else ends[0].outcome
+            outcome: Outcome = (
+                _not_scored(how, unscored) if len(ends) > 1 else ends[0].outcome
+            )
             judged.append(StudyResult(row, study, outcome, None, None))
             lost.update(how.names[end.row] for end in unscored)
             continue
         annotations = {
-            end.row: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
+            end.row: end.outcome.annotation
+            for end in ends
+            if isinstance(end.outcome, Annotated)
         }
         if how.rule == "best":
             (picked,) = (end for end in ends if end.row == values[row]["part"])
@@ -229,7 +267,9 @@ def aggregate(
         measures = {}
         for name, is_whole in whole.items():
             value = values[row][name]
-            measures[name] = None if value != value else int(value) if is_whole else float(value)
+            measures[name] = (
+                None if value != value else int(value) if is_whole else float(value)
+            )
         judged.append(StudyResult(row, study, Annotated(annotation), measures, None))
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
     if how.rule == "majority" and (n := _not_adding_up(rubric, scored, combined)):
@@ -240,7 +280,9 @@ def aggregate(
         )
     if lost:
         n = sum(not isinstance(end.outcome, Annotated) for end in judged)
-        unscored_by = ", ".join(f"{name} {lost[name]:,}" for name in how.names if name in lost)
+        unscored_by = ", ".join(
+            f"{name} {lost[name]:,}" for name in how.names if name in lost
+        )
         many = counted(n, "study is", "studies are")
         notes.append(f"{many} not scored by every {how.of}: {unscored_by}")
     return judged, notes
@@ -256,7 +298,11 @@ def _not_adding_up(rubric: Rubric, scored: pd.DataFrame, combined: pd.DataFrame)
     differs = combined[[]].assign(differs=False)["differs"]
     for column in dict.fromkeys(column for _, column in of_cuts):
         total = of_cuts[None, column]
-        rows = [name for (row, of), name in of_cuts.items() if of == column and row is not None]
+        rows = [
+            name
+            for (row, of), name in of_cuts.items()
+            if of == column and row is not None
+        ]
         excess = scored[rows].sum(axis=1) - scored[total]
         adds_up = (excess == 0).groupby(scored["row"]).all()
         over = combined[rows].sum(axis=1) - combined[total]
@@ -280,7 +326,9 @@ def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
 def apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
     """Return the rubric; raises where its columns have the names of fields."""
     if taken := {*reserved_names(rubric)} & {*fields}:
-        raise JudgeError(f"the run would have the column {min(taken)!r} twice: rename that field")
+        raise JudgeError(
+            f"the run would have the column {min(taken)!r} twice: rename that field"
+        )
     return rubric
 
 
@@ -295,10 +343,14 @@ class SeveralReferences:
         self._names = [*dict.fromkeys(name for _, name in self._questions)]
         self._ends: list[StudyResult] = []
         self.how = Aggregation("reference", rule, tuple(self._names))
-        self.fields = [free_name("best_reference", studies.fields)] if rule == "best" else []
+        self.fields = (
+            [free_name("best_reference", studies.fields)] if rule == "best" else []
+        )
         ids = [f"{studies.study_ids[row]} ({name})" for row, name in self._questions]
         texts = tuple(text for *_, text in questions)
-        bare = replace(studies, every_reference=()).take([row for row, *_ in questions], ids)
+        bare = replace(studies, every_reference=()).take(
+            [row for row, *_ in questions], ids
+        )
         self.asked = replace(bare, references=texts, full_references=texts)
 
     @property
@@ -325,13 +377,20 @@ class SeveralReferences:
             if len(texts) > 1:
                 every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
                 study = replace(study, reference=every)
-            numbers = [replace(end, row=self._names.index(name)) for (_, name), end in group]
+            numbers = [
+                replace(end, row=self._names.index(name)) for (_, name), end in group
+            ]
             parts.append((study, numbers))
-        judged, notes = aggregate(self.how, rubric, parts, best_field="".join(self.fields))
+        judged, notes = aggregate(
+            self.how, rubric, parts, best_field="".join(self.fields)
+        )
         for end in judged:
             writer.add(end)
         for end in ends:
             writer.count_answer(end)
         per_study = Counter(map(len, self._studies.every_reference))
-        counts = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
+        counts = (
+            f"{n} for {counted(k, 'study', 'studies')}"
+            for n, k in sorted(per_study.items())
+        )
         return [*notes, f"references of a study: {', '.join(counts)}"]

@@ -76,7 +76,9 @@ class StudyResult:
     earlier: tuple[CachedAnswer, ...] = ()
 
 
-def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
+def read(
+    rubric: Rubric, study: Study, completion: Completion
+) -> tuple[Outcome, Measures | None]:
     """Return what `completion` says of `study`, and its numbers; a cut answer is never read."""
     structured = rubric.structured if completion.mode is not None else None
     parse = structured.parse if structured else rubric.parse
@@ -109,7 +111,9 @@ def to_record(judged: StudyResult, rubric: Rubric) -> dict[str, Any]:
         "attempt": judged.attempt,
         **({"modality": study.modality} if study.modality else {}),
         **_answer(judged.completion, judged.key),
-        "earlier": [_answer(answer.completion, answer.key) for answer in judged.earlier],
+        "earlier": [
+            _answer(answer.completion, answer.key) for answer in judged.earlier
+        ],
     }
 
 
@@ -117,7 +121,9 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     answer = completion.plain() if completion else None
     sha256 = answer and key
     if answer and key:
-        from judge.cache.store import checksum  # no cache keeps the built-in judge's answers
+        from judge.cache.store import (
+            checksum,  # no cache keeps the built-in judge's answers
+        )
 
         sha256 = checksum(answer)
     return {"answer": answer, "cache_key": key, "sha256": sha256}
@@ -128,22 +134,35 @@ def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | No
     if rubric.editor is None or not isinstance(outcome, Annotated):
         return None
     graded = {kind.name for kind in rubric.graded}
-    if any(item.edit is None for item in outcome.annotation.items if item.kind in graded):
+    if any(
+        item.edit is None for item in outcome.annotation.items if item.kind in graded
+    ):
         return None
     return rubric.editor(outcome.annotation, study)
 
 
 def study_of(record: Mapping[str, Any]) -> Study:
     """Return the study that a record is about."""
-    names = ("study_id", "reference", "candidate", "study_class", "class_inferred", "fields")
-    return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
+    names = (
+        "study_id",
+        "reference",
+        "candidate",
+        "study_class",
+        "class_inferred",
+        "fields",
+    )
+    return Study(
+        **{name: record[name] for name in names}, modality=record.get("modality")
+    )
 
 
 def answered_of(part: Mapping[str, Any]) -> CachedAnswer | None:
     """Return the answer in a record or in one of its `earlier` parts, None without an answer."""
     if part["answer"] is None:
         return None
-    return CachedAnswer(adapter(Completion).validate_python(part["answer"]), part["cache_key"])
+    return CachedAnswer(
+        adapter(Completion).validate_python(part["answer"]), part["cache_key"]
+    )
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
@@ -159,5 +178,12 @@ def result_of(row: int, record: Mapping[str, Any]) -> StudyResult:
     answered = answered_of(record)
     completion, key = (answered.completion, answered.key) if answered else (None, None)
     earlier = tuple(filter(None, map(answered_of, record["earlier"])))
-    ends = (outcome_of(record), record["measures"], completion, record["attempt"], key, earlier)
+    ends = (
+        outcome_of(record),
+        record["measures"],
+        completion,
+        record["attempt"],
+        key,
+        earlier,
+    )
     return StudyResult(row, study_of(record), *ends)

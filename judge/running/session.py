@@ -8,7 +8,13 @@ import numbers
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -86,7 +92,9 @@ class RequestPolicy:
             is_number = isinstance(value, kinds) and not isinstance(value, bool)
             if not is_number or not value >= least:
                 kind = "whole number" if is_whole else "number"
-                raise JudgeError(f"{name} is a {kind} from {least} on, not {value!r:.80}")
+                raise JudgeError(
+                    f"{name} is a {kind} from {least} on, not {value!r:.80}"
+                )
             plain = int(value) if isinstance(value, numbers.Integral) else float(value)
             object.__setattr__(self, name, plain)
 
@@ -204,7 +212,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def judged_by(self, *, as_asked: bool = False) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
-        parts = [*_rubric(self.rubric), f"judge:{self.judge.version}", _prompt(self.judge)]
+        parts = [
+            *_rubric(self.rubric),
+            f"judge:{self.judge.version}",
+            _prompt(self.judge),
+        ]
         if self.judge.runs_inline:
             return parts
         judge = self.judge
@@ -317,12 +329,18 @@ def kind_of(signature: str) -> str:
     It is that of the session that made the run where all was sent that was asked for.
     """
     known = Signature.parse(signature)
-    asked = [f"{name}:{known[name]}" for name in ("prompt", "sampling", "reply") if name in known]
+    asked = [
+        f"{name}:{known[name]}"
+        for name in ("prompt", "sampling", "reply")
+        if name in known
+    ]
     return _kind(known.get("judge", ""), *asked)
 
 
 def _prompt(judge: Judge) -> str:
-    prompts = (f"{prompt.name}@{prompt.version}+{prompt.digest}" for prompt in judge.prompts)
+    prompts = (
+        f"{prompt.name}@{prompt.version}+{prompt.digest}" for prompt in judge.prompts
+    )
     return f"prompt:{','.join(prompts) or 'none'}"
 
 
@@ -330,16 +348,25 @@ def _asked(
     rubric: Rubric, judge: Judge, sampling: Mapping[str, object], mode: Mode | None
 ) -> list[str]:
     """Return the parts of a signature that say how a judge was asked."""
-    values = (f"{name}={json.dumps(sampling[name], sort_keys=True)}" for name in sorted(sampling))
+    values = (
+        f"{name}={json.dumps(sampling[name], sort_keys=True)}"
+        for name in sorted(sampling)
+    )
     parts = [f"sampling:{','.join(values)}"]
     if judge.reply == TEXT:
         return [*parts, f"reply:{TEXT}"]
     plain = [Mode.JSON.value] if mode is Mode.JSON else []  # without the schema's hold
     # Without a choice a reply is in the only form that the rubric reads.
-    if rubric.reply_model is None or (judge.reply is None and rubric.structured is not None):
+    if rubric.reply_model is None or (
+        judge.reply is None and rubric.structured is not None
+    ):
         return parts
-    forms = [form for _, form in judge.questions.values() if form] or [rubric.reply_model()]
-    written = "".join(json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
+    forms = [form for _, form in judge.questions.values() if form] or [
+        rubric.reply_model()
+    ]
+    written = "".join(
+        json.dumps(form.model_json_schema(), sort_keys=True) for form in forms
+    )
     digest = hashlib.sha256(written.encode()).hexdigest()[:8]
     return [*parts, f"reply:{','.join([digest, *plain])}"]
 
@@ -366,7 +393,9 @@ def _empty_note(studies: StudySet) -> list[str]:
     empty = studies.empty_candidates
     if not empty:
         return []
-    some = f"{len(empty):,} of {len(studies):,} candidates are empty ({first_ids(empty)})"
+    some = (
+        f"{len(empty):,} of {len(studies):,} candidates are empty ({first_ids(empty)})"
+    )
     return [f"{some}, and are judged like any other: what they lack counts"]
 
 
@@ -374,7 +403,9 @@ def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
     """Return the note about references that compare with a report that the judge is not shown."""
     field = studies.judge_context.prior
     # The built-in judge has no prompt, and reads no earlier report.
-    priors = studies.fields[field] if field and judge.prompts else (None,) * len(studies)
+    priors = (
+        studies.fields[field] if field and judge.prompts else (None,) * len(studies)
+    )
     n = 0
     for reference, prior in zip(studies.references, priors, strict=True):
         if compares(reference) and prior_report(prior) is None:
@@ -487,7 +518,9 @@ def run(
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": fields,
-            "read_from": {role: name for role, name in studies.read_from.items() if name},
+            "read_from": {
+                role: name for role, name in studies.read_from.items() if name
+            },
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
             "spent": {k: v for k, v in asdict(progress).items() if k not in PASSING},
@@ -519,7 +552,10 @@ def now() -> str:
 
 
 def finish(
-    writer: RunWriter, made_by: Mapping[str, Any], manifest: Mapping[str, Any], by: Sequence[str]
+    writer: RunWriter,
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
 ) -> dict[str, Any]:
     """Write what is said of all studies, and put the run in its place; returns the summary."""
     table = writer.table()
@@ -527,8 +563,12 @@ def finish(
     summary = {**made_by, **summarise(table, writer.rubric, by)}
     if writer.failures:
         summary["failures"] = writer.failures
-    known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
-    writer.finish(table, summary, {"format": FORMAT, **made_by, **known, "versions": versions()})
+    known = {
+        name: value for name, value in manifest.items() if value or name not in _SELDOM
+    }
+    writer.finish(
+        table, summary, {"format": FORMAT, **made_by, **known, "versions": versions()}
+    )
     return summary
 
 
@@ -557,11 +597,17 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
 
     rules = lexicon.load()
     classes = [
-        lexicon.study_class(report, rules) if given is None and not says_nothing(report) else given
-        for given, report in zip(studies.study_classes, studies.full_references, strict=True)
+        lexicon.study_class(report, rules)
+        if given is None and not says_nothing(report)
+        else given
+        for given, report in zip(
+            studies.study_classes, studies.full_references, strict=True
+        )
     ]
     source = "+".join(filter(None, (studies.class_field, f"inferred({rules.version})")))
-    return replace(studies, study_classes=tuple(classes), class_inferred=inferred), source
+    return replace(
+        studies, study_classes=tuple(classes), class_inferred=inferred
+    ), source
 
 
 def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:

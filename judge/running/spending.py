@@ -32,7 +32,9 @@ class UnansweredRequests(AbstractContextManager["UnansweredRequests"]):
         self._file = folder / FILE
         with self._explained():
             self._file.touch(mode=0o600)
-            self._data = sqlite3.connect(self._file, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._data = sqlite3.connect(
+                self._file, timeout=_BUSY_SECONDS, isolation_level=None
+            )
             self._data.executescript(_SCHEMA)
 
     def __exit__(self, *_error: object) -> None:
@@ -59,7 +61,9 @@ class UnansweredRequests(AbstractContextManager["UnansweredRequests"]):
     def by_key(self) -> dict[str, float]:
         """Return the dollars that requests may have cost, by the keys of their questions."""
         with self._explained():
-            rows = self._data.execute("SELECT key, sum(dollars) FROM sent GROUP BY key").fetchall()
+            rows = self._data.execute(
+                "SELECT key, sum(dollars) FROM sent GROUP BY key"
+            ).fetchall()
         return {str(key): float(dollars) for key, dollars in rows}
 
     @contextmanager

@@ -38,7 +38,12 @@ _ABOUT = """Finds out what radiology report-generation models get wrong, with ev
 
 Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong and what to do."""
 # Nothing is sent to anyone, whatever the environment says; older versions of FastAPI ignore it.
-_NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+_NO_TELEMETRY: Any = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "auto_configure": False,
+}
 _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -137,13 +142,17 @@ class Guard:
         is_safe = scope["method"] in _SAFE_METHODS
         if not token:
             if not _is_this_machine(headers.get("host", "")):
-                return as_problem(421, "This service answers to the names of this machine only.")
+                return as_problem(
+                    421, "This service answers to the names of this machine only."
+                )
         elif "token" in request.query_params and scope["method"] == "GET":
             return self._begin_session(scope, request.query_params["token"])
         elif not (_equal(session, self._session) or _equal(_bearer(headers), token)):
             return _token_needed()
         if not is_safe and not _is_from_own_page(headers, session):
-            return as_problem(403, "A request that changes something came from another site.")
+            return as_problem(
+                403, "A request that changes something came from another site."
+            )
         if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
@@ -152,13 +161,17 @@ class Guard:
     def _begin_session(self, scope: Scope, token: str) -> Response:
         if not _equal(token, self._settings.token or ""):
             return _token_needed()
-        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = parse_qsl(
+            scope["query_string"].decode("latin-1"), keep_blank_values=True
+        )
         query = urlencode([(name, value) for name, value in given if name != "token"])
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{query}" if query else path, 303)
         cookie = _cookie(scope)
-        response.set_cookie(cookie, self._session, httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            cookie, self._session, httponly=True, samesite="strict", path="/"
+        )
         return response
 
 
@@ -221,7 +234,9 @@ def _comparison_page() -> Response:
 
 
 @routes.get("/read")
-def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDep) -> Response:
+def _reading_page(
+    run: Annotated[str, Query(max_length=200)], service: ServiceDep
+) -> Response:
     """Redirect to the address that names no judge, once studies are drawn."""
     entry = service.catalogue.find(run)
     if run != entry.blind_id and (entry.path / SAMPLE).is_file():
@@ -234,7 +249,9 @@ def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     for frontend in (RESULTS, READING):
         if digest == frontend.digest:
             if kind == "js":
-                return Response(frontend.script, headers=_CACHED, media_type="text/javascript")
+                return Response(
+                    frontend.script, headers=_CACHED, media_type="text/javascript"
+                )
             return Response(frontend.style, headers=_CACHED, media_type="text/css")
     raise ProblemError(404, "no such file")
 
@@ -255,7 +272,9 @@ def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
 """)
 
 
-def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
+def serve(
+    settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]
+) -> None:
     """Serve until interrupted.
 
     Raises `JudgeError` where the address cannot be used or runs cannot be written.
@@ -288,19 +307,27 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server(
+            (host.strip("[]"), port), family=family, backlog=_BACKLOG
+        )
     except OSError as error:
         why = f"cannot listen at {host}:{port}: {error.strerror or error}"
         raise JudgeError(f"{why}; choose another with --host and --port") from error
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # short answers go at once
+    listener.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+    )  # short answers go at once
     return listener
 
 
-def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
+def _greet(
+    settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]
+) -> None:
     name = f"[{host.strip('[]')}]" if ":" in host else host
     address = f"http://{name}:{port}/"
     say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
     if settings.token:
         say(f"Open it with its token: {address}?token={settings.token}")
     if not is_loopback(host):
-        say("Reachable from the network without TLS: not for the internet without a proxy.")
+        say(
+            "Reachable from the network without TLS: not for the internet without a proxy."
+        )

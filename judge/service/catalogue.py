@@ -75,7 +75,11 @@ class Event:
     def key(self) -> tuple[str, str, str]:
         """The reader, the study and the error: a later event with the same key replaces this."""
         if self.error is None:
-            return (self.reader, self.study_id, self.id if self.verdict == MISSED else "")
+            return (
+                self.reader,
+                self.study_id,
+                self.id if self.verdict == MISSED else "",
+            )
         return (self.reader, self.study_id, self.error)
 
 
@@ -108,12 +112,19 @@ class OpenRun(Run):
         """The `overview` and the `index` of the run's page, as JSON."""
         table = self.table()
         overview = page.overview(self.summary(), table, self.rubric)
-        return {"overview": as_json(overview), "index": as_json(page.index(table, self.rubric))}
+        return {
+            "overview": as_json(overview),
+            "index": as_json(page.index(table, self.rubric)),
+        }
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
         words = text.lower().split()
-        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
+        return [
+            row
+            for row, text in enumerate(self._texts)
+            if all(word in text for word in words)
+        ]
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -137,19 +148,27 @@ class OpenRun(Run):
         for event in self.reviews():
             if event.verdict == MISSED:
                 missed.append(event)
-            elif event.verdict in VERDICTS and event.error in self.errors_of(event.study_id):
+            elif event.verdict in VERDICTS and event.error in self.errors_of(
+                event.study_id
+            ):
                 by_error[event.study_id, str(event.error)].append(event)
         rows, codes = [], self.rubric.codes.labels if self.rubric.codes else ()
         for code in (ALL, *(label.name for label in codes)):
-            errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
-            is_right = [2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors]
+            errors = [
+                e for e in by_error.values() if code == ALL or code in e[0].categories
+            ]
+            is_right = [
+                2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors
+            ]
             units = [self.units[es[0].study_id] for es in errors]
             rate = rate_interval(np.array(is_right, bool), np.array(units, np.intp))
             rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
         return {
             "n_reviewed_errors": len(by_error),
             "n_studies": len({study_id for study_id, _ in by_error}),
-            "readers": sorted({event.reader for event in sum(by_error.values(), missed)}),
+            "readers": sorted(
+                {event.reader for event in sum(by_error.values(), missed)}
+            ),
             "precision": rows,
             "note": NOTE,
             "missed": len(missed),
@@ -172,7 +191,12 @@ class OpenRun(Run):
         named: dict[str | None, Mapping[str, Any]] = {}
         for error in graded_items(self.row(row)["annotation"], self.rubric):
             facets = error["labels"].items()
-            labels = [v for f, values in facets if f != graded_by[error["kind"]] for v in values]
+            labels = [
+                v
+                for f, values in facets
+                if f != graded_by[error["kind"]]
+                for v in values
+            ]
             content = [error["grade"], labels, error["text"], error["edit"]]
             text = json.dumps(content, sort_keys=True).encode()
             digest = hashlib.sha256(text).hexdigest()[:16]
@@ -193,7 +217,9 @@ class OpenRun(Run):
     def _lines(self) -> list[bytes]:
         lines = list(self.lines())
         if len(lines) != len(self._rows):
-            raise folder.damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
+            raise folder.damaged(
+                self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies"
+            )
         return lines
 
     def row(self, row: int) -> dict[str, Any]:
@@ -263,7 +289,11 @@ class Catalogue:
 
     def describe(self, entry: RunEntry) -> dict[str, Any]:
         """Return a run as in the list of runs."""
-        described: dict[str, Any] = {"id": entry.id, "state": jobs.FINISHED, "detail": None}
+        described: dict[str, Any] = {
+            "id": entry.id,
+            "state": jobs.FINISHED,
+            "detail": None,
+        }
         if entry.job is not None:
             request, (state, detail) = entry.job.request, entry.job.state()
             described |= {
@@ -286,7 +316,10 @@ class Catalogue:
         summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
-            **{name: summary[name] for name in ("rubric", "signature", "n_studies", "n_scored")},
+            **{
+                name: summary[name]
+                for name in ("rubric", "signature", "n_studies", "n_scored")
+            },
             "headline": [{"label": label, "text": text} for label, text in headline],
             "judge": summary["judge"]["name"],
             "model": known_model(run),

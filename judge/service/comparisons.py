@@ -31,7 +31,9 @@ class ComparisonQuery(BaseModel):
 
     run: list[Short] = Field(min_length=1, max_length=_MAX_RUNS)
     by: str = Field(default="", max_length=1000, description="Fields, with commas.")
-    common: bool = Field(default=False, description="Compare on the studies that all runs have.")
+    common: bool = Field(
+        default=False, description="Compare on the studies that all runs have."
+    )
     allow: list[Literal["judge", "prompt", "references"]] = []
     patient_field: Short = Field(default="", description="Resample by this field.")
 
@@ -58,7 +60,9 @@ class Comparisons:
         try:
             return (Path(folder.name) / name).read_bytes()
         except FileNotFoundError:
-            raise ProblemError(404, "this comparison has no such metric or figure") from None
+            raise ProblemError(
+                404, "this comparison has no such metric or figure"
+            ) from None
 
     def _find(self, request: str) -> asyncio.Task[TemporaryDirectory[str]]:
         task = self._latest.pop(request, None)
@@ -84,11 +88,15 @@ class Comparisons:
                 said = await process.stdout.read()
                 code = await process.wait()
         except TimeoutError:
-            raise ProblemError(504, f"it took longer than {_MAX_SECONDS} seconds") from None
+            raise ProblemError(
+                504, f"it took longer than {_MAX_SECONDS} seconds"
+            ) from None
         if code == REFUSED:
             raise ProblemError(422, said.decode("utf-8", "replace").strip())
         if code:
-            raise ProblemError(502, f"its process ended with exit code {code}; see the log")
+            raise ProblemError(
+                502, f"its process ended with exit code {code}; see the log"
+            )
         return folder
 
     async def close(self) -> None:
@@ -100,7 +108,9 @@ class Comparisons:
 
 @routes.get("/{piece}")
 async def comparison_piece(
-    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d{1,9})$")],
+    piece: Annotated[
+        str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d{1,9})$")
+    ],
     query: Annotated[ComparisonQuery, InQuery()],
     service: ServiceDep,
 ) -> Response:

@@ -29,13 +29,25 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from judge import jsonio, rubrics
 from judge.backends import LEXICON
-from judge.files import descriptor_of, folders_with, is_regular, open_regular, write_regular
+from judge.files import (
+    descriptor_of,
+    folders_with,
+    is_regular,
+    open_regular,
+    write_regular,
+)
 from judge.manifest import MANIFEST, Moment
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import worker
 from judge.types import JudgeError
 
-QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
+QUEUED, RUNNING, STOPPED, FAILED, FINISHED = (
+    "queued",
+    "running",
+    "stopped",
+    "failed",
+    "finished",
+)
 UNFINISHED = (QUEUED, RUNNING)
 FILES, JOB = "files", "job.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
@@ -64,24 +76,39 @@ class RunOptions(BaseModel):
     judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
     model: Short = Field(default="", description="The model that wrote the candidates.")
     section: Short = Field(default="", description="findings, impression or report.")
-    allow_missing: bool = Field(default=False, description="Skip studies without a partner.")
-    references: Short = Field(default="", description="best or mean, of several references.")
-    limit: int | None = Field(default=None, description="So many studies, drawn at random.")
-    by: list[Short] = Field(default=[], max_length=20, description="Fields to group by.")
-    id_field: Short = Field(default="", description="The field of the ids: --column id=NAME.")
+    allow_missing: bool = Field(
+        default=False, description="Skip studies without a partner."
+    )
+    references: Short = Field(
+        default="", description="best or mean, of several references."
+    )
+    limit: int | None = Field(
+        default=None, description="So many studies, drawn at random."
+    )
+    by: list[Short] = Field(
+        default=[], max_length=20, description="Fields to group by."
+    )
+    id_field: Short = Field(
+        default="", description="The field of the ids: --column id=NAME."
+    )
     candidate_field: Short = ""
     reference_field: Short = ""
     class_field: Short = ""
     patient_field: Short = ""
     prior_field: Short = ""
     context_fields: list[Short] = Field(default=[], max_length=50)
-    no_context: bool = Field(default=False, description="Show the judge the two reports alone.")
+    no_context: bool = Field(
+        default=False, description="Show the judge the two reports alone."
+    )
     modality: Short = Field(default="", description="xr, ct, mr, us or mg.")
-    max_tokens: int | None = Field(default=None, description="The longest answer in tokens.")
+    max_tokens: int | None = Field(
+        default=None, description="The longest answer in tokens."
+    )
     temperature: FiniteFloat | None = None
     reply: Short = Field(default="", description="auto, text or structured.")
     max_cost: FiniteFloat | None = Field(
-        default=None, description="Stop before this run costs more dollars; within the budget."
+        default=None,
+        description="Stop before this run costs more dollars; within the budget.",
     )
     min_coverage: FiniteFloat | None = None
     reask: int | None = None
@@ -110,7 +137,9 @@ _SWITCHES = ("allow_missing", "no_context")
 class RunRequest(RunOptions):
     """A client's request: `files` are the candidates' and the references', `created` ISO."""
 
-    files: list[Annotated[str, Field(pattern="^[^/]+$")]] = Field(min_length=1, max_length=2)
+    files: list[Annotated[str, Field(pattern="^[^/]+$")]] = Field(
+        min_length=1, max_length=2
+    )
     created: Moment
 
     def arguments(self, settings: ServiceSettings, out: Path) -> list[str]:
@@ -275,7 +304,9 @@ class Jobs:
 
     async def _run(self, job: Job, lock: int) -> None:
         if job.request.judge not in self._settings.allowed:
-            job.end(FAILED, f"this service does not allow the judge {job.request.judge!r}")
+            job.end(
+                FAILED, f"this service does not allow the judge {job.request.judge!r}"
+            )
             return
         files = [job.path / FILES / name for name in job.request.files]
         if (job.path / FILES).is_symlink() or not all(map(is_regular, files)):
@@ -284,20 +315,30 @@ class Jobs:
         self._stopped.discard(job.id)
         write_regular(job.path / _PROGRESS, b"{}")
         progress = str((job.path / _PROGRESS).absolute())
-        ledger = json.dumps(self._settings.ledger(job.request.judge, job.request.max_cost))
+        ledger = json.dumps(
+            self._settings.ledger(job.request.judge, job.request.max_cost)
+        )
         arguments = job.request.arguments(self._settings, job.run)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         with os.fdopen(descriptor_of(job.path / _LOG, flags), "wb") as log:
-            options: dict[str, Any] = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
+            options: dict[str, Any] = {
+                "cwd": job.path / FILES,
+                "stdout": DEVNULL,
+                "stderr": log,
+            }
             options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
-            async with worker("run", progress, ledger, *arguments, **options) as process:
+            async with worker(
+                "run", progress, ledger, *arguments, **options
+            ) as process:
                 self._processes[job.id] = process
                 try:
                     code = await process.wait()
                 finally:
                     del self._processes[job.id]
         if is_regular(job.run / MANIFEST):
-            shutil.rmtree(job.path / FILES, ignore_errors=True)  # the run has what is in them
+            shutil.rmtree(
+                job.path / FILES, ignore_errors=True
+            )  # the run has what is in them
             job.reset()
             return
         reasons = _REASON.findall(_bytes_of(job.path / _LOG).decode("utf-8", "replace"))

@@ -51,7 +51,9 @@ class StudyReading(BaseModel):
     )
     comment: str = Field("", max_length=20_000)
     texts: str | None = Field(
-        None, max_length=100, description="As shown with the study; other reports are refused."
+        None,
+        max_length=100,
+        description="As shown with the study; other reports are refused.",
     )
     seconds: float | None = Field(None, ge=0, le=10**7, description="In view, so far.")
     cannot_judge: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
@@ -71,7 +73,10 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     sample, rubric = kept_sample(opened), opened.rubric
     readings = _readings_of(opened, reader)
     queue = sample and [
-        {"study_id": one, "state": readings[one].state if one in readings else store.NEW}
+        {
+            "study_id": one,
+            "state": readings[one].state if one in readings else store.NEW,
+        }
         for one in sample.order
         if opened.row_of(one) is not None
     ]
@@ -90,14 +95,18 @@ def show_to_reader(
     record = _drawn(opened, study_id)
     texts = store.texts_digest(record)
     reading = _readings_of(opened, reader).get(study_id)
-    if reading and reading.texts not in ("", texts):  # its words are not in these reports
+    if reading and reading.texts not in (
+        "",
+        texts,
+    ):  # its words are not in these reports
         reading = None
     shown: dict[str, Any] = {"study_id": record["study_id"], "texts": texts}
     shown |= {side: _report(record[side]) for side in ("reference", "candidate")}
     shown["context"] = [
         {"name": name, "value": str(value)}
         for name, value in record["fields"].items()
-        if value is not None and re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") in CONTEXT
+        if value is not None
+        and re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") in CONTEXT
     ]
     return as_json({**shown, "reading": reading and asdict(reading)})
 
@@ -110,7 +119,9 @@ def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Resp
     fields = reading.model_dump(include={"done", "comment", "seconds", "cannot_judge"})
     made = store.new_reading(reading.reader, record, reading.items, **fields)
     if reading.texts not in (None, made.texts):
-        raise ProblemError(409, "the reports of this study have changed: load the page anew")
+        raise ProblemError(
+            409, "the reports of this study have changed: load the page anew"
+        )
     if fault := store.find_fault(made, opened.rubric, record):
         raise ProblemError(422, fault)
     store.append(opened.path, made)
@@ -122,15 +133,23 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
     if row is None:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")
     if sample is None:
-        raise ProblemError(409, "no studies were drawn for reading: judge sample RUN -n N")
+        raise ProblemError(
+            409, "no studies were drawn for reading: judge sample RUN -n N"
+        )
     if study_id not in sample.order:
-        raise ProblemError(404, f"the study {study_id[:120]!r} was not drawn for reading")
+        raise ProblemError(
+            404, f"the study {study_id[:120]!r} was not drawn for reading"
+        )
     return opened.row(row)
 
 
 def _readings_of(opened: OpenRun, reader: str) -> dict[str, PageReading]:
     readings = store.current(opened.path)
-    return {study_id: reading for (name, study_id), reading in readings.items() if name == reader}
+    return {
+        study_id: reading
+        for (name, study_id), reading in readings.items()
+        if name == reader
+    }
 
 
 def _report(text: str) -> dict[str, Any]:

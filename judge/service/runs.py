@@ -62,7 +62,9 @@ def list_rubrics() -> Response:
     """List the rubrics: `name`, `title` and `summary`."""
     names = ("name", "title", "summary")
     loaded = map(rubrics.load, rubrics.names())
-    return as_json({"rubrics": [{name: getattr(one, name) for name in names} for one in loaded]})
+    return as_json(
+        {"rubrics": [{name: getattr(one, name) for name in names} for one in loaded]}
+    )
 
 
 @routes.get("/v1/judges")
@@ -114,9 +116,13 @@ async def start_run(
     run stops and says so.
     """
     if request.query_params:
-        raise ProblemError(422, "the options of a run are fields of the form, not of the address")
+        raise ProblemError(
+            422, "the options of a run are fields of the form, not of the address"
+        )
     given = Counter(name for name, _ in (await request.form()).multi_items())
-    if twice := [name for name, n in given.items() if n > 1 and name not in _REPEATABLE]:
+    if twice := [
+        name for name, n in given.items() if n > 1 and name not in _REPEATABLE
+    ]:
         raise ProblemError(422, f"{', '.join(twice)}: give each field once")
     if form.rubric not in rubrics.names():
         known = ", ".join(rubrics.names())
@@ -135,7 +141,9 @@ def _create(form: RunForm, settings: ServiceSettings) -> jobs.Job:
     now, below = datetime.now(UTC), settings.runs[0] / JOBS
     try:
         below.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".new-", dir=below, ignore_cleanup_errors=True) as new:
+        with TemporaryDirectory(
+            prefix=".new-", dir=below, ignore_cleanup_errors=True
+        ) as new:
             files, names = Path(new) / jobs.FILES, []
             files.mkdir()
             for upload in filter(None, (form.preds, form.refs)):
@@ -152,12 +160,16 @@ def _create(form: RunForm, settings: ServiceSettings) -> jobs.Job:
             name = f"{form.rubric}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
             return jobs.Job(Path(new).rename(below / name), request)
     except OSError as error:
-        raise ProblemError(507, f"the files cannot be saved: {error.strerror or error}") from error
+        raise ProblemError(
+            507, f"the files cannot be saved: {error.strerror or error}"
+        ) from error
 
 
 def _clean_name(name: str) -> str:
     """Return the client's name for a file, without folders and control characters."""
-    last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
+    last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(
+        "."
+    )
     return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore") or "reports.json"
 
 
@@ -188,7 +200,9 @@ async def resume_run(run: RunId, service: ServiceDep) -> Response:
     return as_json(service.catalogue.describe(entry))
 
 
-def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry, jobs.Job]:
+def _job(
+    service: Service, run: str, states: tuple[str, ...]
+) -> tuple[RunEntry, jobs.Job]:
     entry = service.catalogue.find(run)
     if entry.job is None:
         raise ProblemError(409, f"the run {run} was not started by a service")
@@ -237,7 +251,9 @@ class Review(BaseModel):
         description="right, wrong, wrong_severity: of the error that is named. missed: an error "
         "that the judge has not seen. comment: of the study as a whole. none: takes it back."
     )
-    error: Short | None = Field(None, description="Its fingerprint, or the id of a missed one.")
+    error: Short | None = Field(
+        None, description="Its fingerprint, or the id of a missed one."
+    )
     comment: Text = ""
     categories: list[Short] = Field(default=[], max_length=100)
     level: Short | None = Field(None, description="Of the missed error.")
@@ -245,7 +261,9 @@ class Review(BaseModel):
 
 
 @routes.get("/data/run/{run}/{piece}", include_in_schema=False)
-def run_piece(run: RunId, piece: Literal["overview", "index"], service: ServiceDep) -> Response:
+def run_piece(
+    run: RunId, piece: Literal["overview", "index"], service: ServiceDep
+) -> Response:
     """Return a piece of the run's page."""
     return Response(service.catalogue.open(run)[1].pieces[piece], media_type=JSON)
 
@@ -281,7 +299,9 @@ def show_study(
         "row": place,
         "view": study_view(study, opened.rubric),
         "fingerprints": list(opened.errors_of(study["study_id"])),
-        "reviews": [asdict(e) for e in opened.reviews() if e.study_id == study["study_id"]],
+        "reviews": [
+            asdict(e) for e in opened.reviews() if e.study_id == study["study_id"]
+        ],
         "asked": opened.asked.about(study),
     }
     return as_json(shown)
@@ -317,10 +337,13 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         names = tuple(dict.fromkeys(review.categories))
         has_labels = {*names} <= {*categories} and bool(names) == bool(categories)
         if not (has_labels and review.level in (None, *levels) and review.text.strip()):
-            known = (
-                f"{', '.join(categories) or 'none'} and a level of {', '.join(levels) or 'none'}"
+            known_categories = ", ".join(categories) or "none"
+            known_levels = ", ".join(levels) or "none"
+            raise ProblemError(
+                422,
+                f"a missed error needs a text, a category of {known_categories} "
+                f"and a level of {known_levels}",
             )
-            raise ProblemError(422, f"a missed error needs a text, a category of {known}")
         if review.error in errors:
             raise ProblemError(422, "a missed error is none of the judge's")
         of_error = {"categories": names, "level": review.level, "text": review.text}
@@ -328,8 +351,18 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         error = errors[review.error]
         names = tuple(error["labels"].get(codes.name, ())) if codes else ()
         of_error = {"categories": names, "level": error["grade"], "text": error["text"]}
-    elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
-        raise ProblemError(409, "this study has no such error; the run may be new: load it again")
+    elif review.verdict in VERDICTS or (
+        review.verdict == COMMENT and review.error is not None
+    ):
+        raise ProblemError(
+            409, "this study has no such error; the run may be new: load it again"
+        )
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    said = (review.reader, review.study_id, review.error, review.verdict, review.comment)
+    said = (
+        review.reader,
+        review.study_id,
+        review.error,
+        review.verdict,
+        review.comment,
+    )
     return Event(uuid.uuid4().hex, now, *said, **of_error)

@@ -43,7 +43,12 @@ async def _service(request: Request) -> Service:
 
 ServiceDep = Annotated[Service, Depends(_service)]
 RunId = Annotated[
-    str, InPath(description="A run's id, as in the list of runs.", max_length=200, examples=["RUN"])
+    str,
+    InPath(
+        description="A run's id, as in the list of runs.",
+        max_length=200,
+        examples=["RUN"],
+    ),
 ]
 
 ReaderName = Annotated[
@@ -53,16 +58,25 @@ ReaderName = Annotated[
 ]
 
 
-def as_json(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def as_json(
+    data: object, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
     """Return `data` as JSON; dates and the like are written as text."""
     text = json.dumps(data, default=str, allow_nan=False, separators=(",", ":"))
     return Response(text, status, headers, media_type=JSON)
 
 
-def as_problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+def as_problem(
+    status: int, detail: str, headers: dict[str, str] | None = None
+) -> Response:
     """Return problem details as in RFC 9457."""
     title = HTTPStatus(status).phrase
-    problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    problem = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+    }
     return Response(json.dumps(problem), status, headers, media_type=_PROBLEM)
 
 
@@ -81,7 +95,9 @@ def answer_errors(app: FastAPI, settings: ServiceSettings) -> None:
 
     @app.exception_handler(HTTPException)
     async def _(_request: Request, error: HTTPException) -> Response:
-        return as_problem(error.status_code, str(error.detail), dict(error.headers or {}))
+        return as_problem(
+            error.status_code, str(error.detail), dict(error.headers or {})
+        )
 
     @app.exception_handler(Exception)
     async def _(_request: Request, _error: Exception) -> Response:

@@ -99,9 +99,14 @@ class Ledger(SpendingLimit):
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS)
-            with closing(opened), opened as table:  # the transaction, which begins with INSERT
+            with (
+                closing(opened),
+                opened as table,
+            ):  # the transaction, which begins with INSERT
                 table.execute(_TABLE)
-                table.execute("INSERT OR IGNORE INTO spent VALUES (?, 0)", (self.judge,))
+                table.execute(
+                    "INSERT OR IGNORE INTO spent VALUES (?, 0)", (self.judge,)
+                )
                 yield table
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
@@ -147,12 +152,16 @@ class ServiceSettings:
     def hide_folders(self, text: object) -> str:
         """Return a message without the paths of the folders of runs."""
         for folder in (*self.runs, *(run.absolute().parent for run in self.named)):
-            text = str(text).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
+            text = (
+                str(text).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
+            )
         return str(text)
 
 
 def limits(
-    options: Mapping[str, str | None], judges: Mapping[str, str | None], environ: Mapping[str, str]
+    options: Mapping[str, str | None],
+    judges: Mapping[str, str | None],
+    environ: Mapping[str, str],
 ) -> dict[str, float]:
     """Return the limits of `--budget [JUDGE=]DOLLARS` by judge; raises `JudgeError` for others."""
     budgets: dict[str, float] = {}

@@ -115,7 +115,9 @@ def _compare(folder: str) -> None:
             for run in aligned.runs
         ]
         pieces = dict(number_pieces(comparison, {"runs": shown}, {}))
-        pieces |= figure_pieces(page_figures(comparison_figures(comparison)) if available() else ())
+        pieces |= figure_pieces(
+            page_figures(comparison_figures(comparison)) if available() else ()
+        )
     except JudgeError as error:
         print(error)
         sys.exit(REFUSED)

@@ -111,7 +111,9 @@ def correlation_figures(
     for alone, row in _judge_rows(rows, n_judges):
         all_readers = plain_figures(alone, FIGURES)
         has_sets = row is not None and bool(row.figures.draws)
-        figures = plain_figures(row, FIGURES) if row is not None and has_sets else all_readers
+        figures = (
+            plain_figures(row, FIGURES) if row is not None and has_sets else all_readers
+        )
         judges.append({**figures, "all_readers": all_readers})
     by_reader = [
         plain_figures(row, FIGURES)
@@ -119,9 +121,15 @@ def correlation_figures(
         if row.rater is not None and row.rater >= n_judges
     ]
     if readers.shape[1] == 1:
-        none = undefined_estimate(np.zeros(len(readers), bool), "there is one reader").plain()
+        none = undefined_estimate(
+            np.zeros(len(readers), bool), "there is one reader"
+        ).plain()
         by_reader = [{"n": 0, "n_sets": 0, **dict.fromkeys(FIGURES, none)}]
-    return {"judges": judges, "readers": by_reader, "mean": _ceiling(rows, readers, n_judges)}
+    return {
+        "judges": judges,
+        "readers": by_reader,
+        "mean": _ceiling(rows, readers, n_judges),
+    }
 
 
 def _judge_rows(
@@ -135,18 +143,24 @@ def _judge_rows(
     return pairs
 
 
-def _ceiling(rows: Sequence[RaterFigures], readers: Values, n_judges: int) -> dict[str, Any]:
+def _ceiling(
+    rows: Sequence[RaterFigures], readers: Values, n_judges: int
+) -> dict[str, Any]:
     """Return the mean over the readers, with the reason where it is refused."""
     by_reader = [row for row in rows if row.rater is not None and row.rater >= n_judges]
     mean = next((row for row in rows if row.rater is None), None)
     known = (~np.isnan(readers)).sum(axis=1) > 1
     n = int(known.sum())
-    n_constant = sum(len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T)
+    n_constant = sum(
+        len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T
+    )
     reason = None
     if mean is None:
         reason = "there is one reader"
     elif n_constant:
-        reason = f"{n_constant} of {readers.shape[1]} readers mark the same in every study"
+        reason = (
+            f"{n_constant} of {readers.shape[1]} readers mark the same in every study"
+        )
     elif n < LEAST_UNITS:
         reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
     elif not mean.figures.draws:
@@ -184,7 +198,9 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     d, units = differences[known], units[known]
     n = len(d)
     if n < LEAST_STUDIES:
-        reason = f"limits of agreement need {LEAST_STUDIES} studies, {n} have both values"
+        reason = (
+            f"limits of agreement need {LEAST_STUDIES} studies, {n} have both values"
+        )
         none = undefined_estimate(known, reason).plain()
         return {"n": n, "bias": none, "lower": none, "upper": none, "sd": None}
     bias, sd = float(d.mean()), float(d.std(ddof=1))
@@ -198,7 +214,9 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         linear = Z_95 * ((d - bias) ** 2 - sd**2) / (2 * sd)
         errors[1:] = [clustered_error(d + sign * linear, units)[0] for sign in (-1, 1)]
     figures: dict[str, Any] = {}
-    for name, sign, spread in zip(("bias", "lower", "upper"), (0, -1, 1), errors, strict=True):
+    for name, sign, spread in zip(
+        ("bias", "lower", "upper"), (0, -1, 1), errors, strict=True
+    ):
         value = bias + sign * Z_95 * sd
         half = student(n_units - 1) * float(spread) if why is None else 0.0
         low, high = (value - half, value + half) if why is None else (None, None)
@@ -211,7 +229,14 @@ RATES = ("sensitivity", "specificity", "prevalence", "agreement")
 """Shares of studies: with one set of readers each is k of n."""
 
 CHANCE_CORRECTED = ("kappa", "ac1")
-DETECTION = (*RATES, *CHANCE_CORRECTED, "judge_rate", "reader_rate", "majority_rate", "bias")
+DETECTION = (
+    *RATES,
+    *CHANCE_CORRECTED,
+    "judge_rate",
+    "reader_rate",
+    "majority_rate",
+    "bias",
+)
 _NOT_SHARES = (*CHANCE_CORRECTED, "bias")
 _NO_ERROR = "no study has an error, by the readers"
 _ALL_ERRORS = "every study has an error, by the readers"
@@ -229,17 +254,27 @@ def detection_measure(resamples: Resamples) -> Measure:
         share = mean_of(readers)
         known = ~(np.isnan(judge) | np.isnan(share))
         if not known.any():
-            return resampled_draws({}, known, resamples, dict.fromkeys(DETECTION, NO_STUDY))
+            return resampled_draws(
+                {}, known, resamples, dict.fromkeys(DETECTION, NO_STUDY)
+            )
         is_clean = (judge == 1) & known
         majority = np.where(known, share, 0) > 0.5
-        columns = [known, is_clean, majority, is_clean & majority, np.where(known, share, 0)]
+        columns = [
+            known,
+            is_clean,
+            majority,
+            is_clean & majority,
+            np.where(known, share, 0),
+        ]
         sums = resamples.sums(np.column_stack(columns).astype(float))
         count, clean, by_majority, both_clean, rates = sums.T
         both_found = count - clean - by_majority + both_clean
         with np.errstate(divide="ignore", invalid="ignore"):
             agreed = (both_clean + both_found) / count
             clean_share, majority_share = clean / count, by_majority / count
-            by_chance = clean_share * majority_share + (1 - clean_share) * (1 - majority_share)
+            by_chance = clean_share * majority_share + (1 - clean_share) * (
+                1 - majority_share
+            )
             mean_share = (clean_share + majority_share) / 2
             by_chance_ac1 = 2 * mean_share * (1 - mean_share)
             draws = {
@@ -287,7 +322,10 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str,
     others Wilson's (`rate_interval`).
     """
     row = RaterFigures(
-        rater=0, is_left_out=False, n_sets=0, figures=detection_measure(resamples)(judge, readers)
+        rater=0,
+        is_left_out=False,
+        n_sets=0,
+        figures=detection_measure(resamples)(judge, readers),
     )
     return detection_row(row, judge, readers, resamples)
 
@@ -306,7 +344,9 @@ def detection_row(
     majority = shares > 0.5
     figures = plain_figures(row, DETECTION)
 
-    def rate(is_yes: Bools, missing: str, among: Bools | slice = slice(None)) -> Estimate:
+    def rate(
+        is_yes: Bools, missing: str, among: Bools | slice = slice(None)
+    ) -> Estimate:
         share = rate_interval(is_yes[among], units[among], missing)
         return replace(share, n_undefined=len(judge) - n)
 
@@ -343,7 +383,9 @@ def detections(
     """
     shares = [name for name in DETECTION if name not in _NOT_SHARES]
     measure = detection_measure(resamples)
-    rows = rater_figures(measure, values, n_judges, random_readers=random_readers, shares=shares)
+    rows = rater_figures(
+        measure, values, n_judges, random_readers=random_readers, shares=shares
+    )
     readers = values[:, n_judges:]
     found = []
     for row in rows:
@@ -378,7 +420,9 @@ def severity_measure(resamples: Resamples, n_grades: int) -> Measure:
     def of_reader(rater: Values, reader: Values) -> FigureDraws:
         known = ~(np.isnan(rater) | np.isnan(reader))
         if not known.any():
-            return resampled_draws({}, known, resamples, dict.fromkeys(SEVERITY, NO_STUDY))
+            return resampled_draws(
+                {}, known, resamples, dict.fromkeys(SEVERITY, NO_STUDY)
+            )
         cells = np.zeros((len(rater), n_grades * n_grades))
         place = (rater[known] * n_grades + reader[known]).astype(int)
         cells[np.flatnonzero(known), place] = 1
@@ -452,10 +496,14 @@ def candidate_pairs(
     units = references[left] if clusters is None else clusters[left]
     drawn = draw_resamples(units, len(left), rng, resamples)
     drawn = replace(drawn, has_patients=clusters is not None)
-    return CandidatePairs(first=left, second=right, n_references=n_references, resamples=drawn)
+    return CandidatePairs(
+        first=left, second=right, n_references=n_references, resamples=drawn
+    )
 
 
-def pair_counts(pairs: CandidatePairs, rater: Values, readers: Values) -> dict[str, int]:
+def pair_counts(
+    pairs: CandidatePairs, rater: Values, readers: Values
+) -> dict[str, int]:
     """Return how a rater orders the pairs that the mean of the readers orders.
 
     `n_pairs` are ordered by the readers: `n_right` alike by the rater, `n_tied` not at all,
@@ -476,7 +524,9 @@ def pair_counts(pairs: CandidatePairs, rater: Values, readers: Values) -> dict[s
     }
 
 
-def _orders(pairs: CandidatePairs, rater: Values, reader: Values) -> tuple[Values, Values]:
+def _orders(
+    pairs: CandidatePairs, rater: Values, reader: Values
+) -> tuple[Values, Values]:
     """Return -1, 0 or 1 of each pair, by the rater and by the reader; NaN where one is unknown."""
     rater, reader = round_to_largest(rater), round_to_largest(reader)
     by_rater = np.sign(rater[pairs.first] - rater[pairs.second])
@@ -533,9 +583,19 @@ def alternative_annotator(
         for index in range(readers.shape[1])
     ]
     tested = [test for test in tests if test["p"] is not None]
-    result = {"epsilon": epsilon, "readers": tests, "omega": None, "rho": None, "passes": None}
+    result = {
+        "epsilon": epsilon,
+        "readers": tests,
+        "omega": None,
+        "rho": None,
+        "passes": None,
+    }
     if len(tested) < LEAST_READERS:
-        having = counted(len(tested), "reader has", "readers have") if tested else "no reader has"
+        having = (
+            counted(len(tested), "reader has", "readers have")
+            if tested
+            else "no reader has"
+        )
         most = max((test["n"] for test in tests), default=0)
         reason = (
             f"not done: it needs {LEAST_READERS} readers, each with {LEAST_TESTED} patients or "
@@ -545,7 +605,9 @@ def alternative_annotator(
         return {**result, "reason": reason}
     from scipy.stats import false_discovery_control
 
-    adjusted = false_discovery_control([test["p"] for test in tested], method="by").tolist()
+    adjusted = false_discovery_control(
+        [test["p"] for test in tested], method="by"
+    ).tolist()
     for test, p in zip(tested, adjusted, strict=True):
         test |= {"p_adjusted": p, "won": p <= 0.05}
     omega = sum(test["won"] for test in tested) / len(tested)
@@ -566,7 +628,10 @@ def _reader_test(
     by_judge, by_reader = round_to_largest(np.nanmean(apart**2, axis=2))
     judge_wins, reader_wins = by_judge <= by_reader, by_reader <= by_judge
     p = mean_below(reader_wins.astype(float) - judge_wins, units[known], epsilon)
-    wins = {"judge_wins": float(judge_wins.mean()), "reader_wins": float(reader_wins.mean())}
+    wins = {
+        "judge_wins": float(judge_wins.mean()),
+        "reader_wins": float(reader_wins.mean()),
+    }
     return test | wins | {"p": p}
 
 

@@ -46,7 +46,9 @@ def round_to_largest(values: Values) -> Values:
 
 def undefined_estimate(known: Bools, reason: str | None) -> Estimate:
     """Return an estimate without a value, with the reason."""
-    return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
+    return Estimate(
+        int(known.sum()), None, None, None, int((~known).sum()), reason=reason
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ class CorrelationDraws:
 
     def plain(self, resamples: Resamples) -> dict[str, Any]:
         """Return the estimates by method as JSON's types, and the number of studies."""
-        figures = {method: self.estimate(method, resamples).plain() for method in METHODS}
+        figures = {
+            method: self.estimate(method, resamples).plain() for method in METHODS
+        }
         return {"n": int(self.known.sum()), **figures}
 
 
@@ -86,8 +90,14 @@ def correlate(
     reason = None
     if n < LEAST_STUDIES:
         reason = f"a correlation needs {LEAST_STUDIES} studies, {n} have both values"
-    elif single := [name for name, v in zip(names, (x, y), strict=True) if v.min() == v.max()]:
-        reason = f"{single[0]} never varies" if len(single) == 1 else "neither of the two varies"
+    elif single := [
+        name for name, v in zip(names, (x, y), strict=True) if v.min() == v.max()
+    ]:
+        reason = (
+            f"{single[0]} never varies"
+            if len(single) == 1
+            else "neither of the two varies"
+        )
     if reason is not None:
         return CorrelationDraws(known, None, reason)
     cells, cell_of_study = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
@@ -99,7 +109,9 @@ def _cell_weights(resamples: Resamples, units: Codes, cell_of_study: Codes) -> V
     """Return the weight of each cell in each resample, cells by resamples."""
     order = np.argsort(cell_of_study, kind="stable")
     starts = np.flatnonzero(np.diff(cell_of_study[order], prepend=-1))
-    return np.asarray(np.add.reduceat(resamples.weights.T[units[order]], starts, axis=0))
+    return np.asarray(
+        np.add.reduceat(resamples.weights.T[units[order]], starts, axis=0)
+    )
 
 
 def _of_cells(x: Values, y: Values, weights: Values) -> Values:
@@ -121,8 +133,13 @@ def _of_cells(x: Values, y: Values, weights: Values) -> Values:
     x_untied, y_untied = (n**2 - _dot(level, level) for level in levels)
     with np.errstate(divide="ignore", invalid="ignore"):
         # About their means: sums of squares lose digits where values are far from 0.
-        x, y = (values[:, None] - values @ weights / n for values in (x - x.mean(), y - y.mean()))
-        products, x_spread, y_spread = (_dot(weights, *two) for two in ((x, y), (x, x), (y, y)))
+        x, y = (
+            values[:, None] - values @ weights / n
+            for values in (x - x.mean(), y - y.mean())
+        )
+        products, x_spread, y_spread = (
+            _dot(weights, *two) for two in ((x, y), (x, x), (y, y))
+        )
         kendall = above / np.sqrt(x_untied * y_untied)
         # Half of one and Somers' d of x, given y: ties of x count by half.
         accuracy = (1 + above / y_untied) / 2
@@ -166,7 +183,8 @@ def correlations(panel: ScoreMatrix) -> Correlations:
     """
     metrics = [metric for metric in panel.metrics if metric.what in ("score", "other")]
     columns = [
-        panel.study_values(metric.name).ravel() * (1 if metric.study_higher_is_better else -1)
+        panel.study_values(metric.name).ravel()
+        * (1 if metric.study_higher_is_better else -1)
         for metric in metrics
     ]
     known = ~np.isnan(columns)
@@ -174,9 +192,15 @@ def correlations(panel: ScoreMatrix) -> Correlations:
     signs = ("" if metric.study_higher_is_better else f"{MINUS} " for metric in metrics)
     return Correlations(
         tuple(metric.name for metric in metrics),
-        tuple(sign + metric.study_label for sign, metric in zip(signs, metrics, strict=True)),
+        tuple(
+            sign + metric.study_label
+            for sign, metric in zip(signs, metrics, strict=True)
+        ),
         tuple(map(tuple, n.tolist())),
-        *(correlation(columns, method) for method in ("pearson", "spearman", "kendall")),
+        *(
+            correlation(columns, method)
+            for method in ("pearson", "spearman", "kendall")
+        ),
     )
 
 
@@ -200,4 +224,6 @@ def correlation(
     coefficients[is_constant, is_constant] = np.nan
     # One metric may be a multiple of the other: rounding must not step beyond 1.
     clipped = np.clip(coefficients, -1.0, 1.0)
-    return tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in clipped)
+    return tuple(
+        tuple(None if np.isnan(v) else float(v) for v in row) for row in clipped
+    )

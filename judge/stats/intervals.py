@@ -122,7 +122,9 @@ def estimate(
     """
 
     def total(names: Sequence[str], *, sizes: bool = False) -> Values:
-        columns = [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
+        columns = [
+            scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names
+        ]
         return sum_measures(columns, sizes=sizes)
 
     is_rate = statistic.kind == "rate"
@@ -167,7 +169,9 @@ def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
     return total
 
 
-def bounds(figure: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
+def bounds(
+    figure: Estimate, statistic: Statistic, n_unread: int
+) -> tuple[float, float] | None:
     """Return the least and the greatest value if all unread studies were at one end of the scale.
 
     None where there is no unread study or no value, for a ratio of sums, and for a scale without
@@ -179,7 +183,9 @@ def bounds(figure: Estimate, statistic: Statistic, n_unread: int) -> tuple[float
     if statistic.kind == "ratio" or (statistic.is_reciprocal and low <= 0):
         return None
     total = figure.n * (1 / figure.value if statistic.is_reciprocal else figure.value)
-    least, most = ((total + n_unread * end) / (figure.n + n_unread) for end in (low, high))
+    least, most = (
+        (total + n_unread * end) / (figure.n + n_unread) for end in (low, high)
+    )
     return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
 
 
@@ -198,7 +204,9 @@ def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
 
 
 def mean_interval(
-    values: Sequence[float] | Values, scale: Scale | None = None, units: Codes | None = None
+    values: Sequence[float] | Values,
+    scale: Scale | None = None,
+    units: Codes | None = None,
 ) -> Estimate:
     """Return the mean of `values` with its 95% interval, which stays within the `scale`.
 
@@ -222,7 +230,11 @@ def mean_interval(
     if units is not None and m < n:
         error, z = clustered_error(values, units)[0], student(m - 1)
     low, high = scale or (None, None)
-    if low is not None and low <= values.min() and (high is None or values.max() <= high):
+    if (
+        low is not None
+        and low <= values.min()
+        and (high is None or values.max() <= high)
+    ):
         return Estimate(n, mean, *_within(mean, error, m, low, high, z))
     half = (1.96 if m == n else z) * error
     if half <= 1e-12 * abs(mean):
@@ -274,7 +286,10 @@ def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
 
 
 def ratio_interval(
-    numerators: Values, denominators: Values, units: Codes | None = None, draws: Draws = USUAL_DRAWS
+    numerators: Values,
+    denominators: Values,
+    units: Codes | None = None,
+    draws: Draws = USUAL_DRAWS,
 ) -> Estimate:
     """Return a ratio of two sums over studies with its 95% interval: a bootstrap of studies.
 
@@ -292,7 +307,9 @@ def ratio_interval(
     # In an order of their values: sums are then the same to the last bit for any order of studies.
     order = np.lexsort((denominators, numerators))
     pairs = np.stack([numerators, denominators], axis=1)[order]
-    sums = unit_sums(pairs, units_of(None if units is None else units[order], n_studies))
+    sums = unit_sums(
+        pairs, units_of(None if units is None else units[order], n_studies)
+    )
     k, n = math.fsum(numerators), math.fsum(denominators)
     parts: dict[str, Any] = {"numerator": k, "denominator": n}
     if len(sums) < 2 or not n:
@@ -306,7 +323,9 @@ def ratio_interval(
         few = f"an interval needs {LEAST_UNITS} {word}, there are {len(sums)}"
         return replace(none, reason=few)
     if len(counting) < 2:
-        return replace(none, reason=f"an interval needs 2 {word} with something to count")
+        return replace(
+            none, reason=f"an interval needs 2 {word} with something to count"
+        )
     top, under = _resampled_sums(sums, draws.of(len(sums))).T
     drawn = np.divide(top, under, out=np.full(len(top), np.nan), where=under != 0)
     # Studies with nothing to count add nothing: the percentiles are those of the others' number.
@@ -333,7 +352,9 @@ def _resampled_sums(sums: Values, draws: Draws) -> Values:
     )
 
 
-def _ratio_by_formula(sums: Values, *, is_share: bool) -> tuple[float | None, float | None]:
+def _ratio_by_formula(
+    sums: Values, *, is_share: bool
+) -> tuple[float | None, float | None]:
     """Return the 95% interval of a ratio of sums by linearisation, of the units that count.
 
     The variance of R = X/Y is that of the units' x - R y over Y² [Cochran 1977]. A share has its
@@ -393,7 +414,9 @@ def rate_interval(
     worth = float(m)
     if 0 < rate.value < 1:
         if m < 2:
-            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
+            return Estimate(
+                rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT
+            )
         error, _ = clustered_error(is_yes.astype(float), units)
         worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
     low, high = wilson_ends(rate.value, worth, student(max(m - 1, 1)))
@@ -408,7 +431,9 @@ def student(freedom: int) -> float:
     return float(stdtrit(freedom, 0.975))
 
 
-def generator(seed: int, purpose: str, key: Mapping[str, object]) -> np.random.Generator:
+def generator(
+    seed: int, purpose: str, key: Mapping[str, object]
+) -> np.random.Generator:
     """Return the random numbers of one purpose and group: the same whatever else is computed."""
     name = json.dumps([purpose, dict(key)], sort_keys=True, default=str)
     digest = hashlib.sha256(name.encode()).digest()
@@ -429,12 +454,18 @@ def unit_sums(values: Values, units: Codes) -> Values:
     return total
 
 
-def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int) -> Iterator[Values]:
+def bootstrap_weights(
+    rng: np.random.Generator, n: int, resamples: int
+) -> Iterator[Values]:
     """Yield arrays of resamples by `n` units: how often each unit was drawn, with replacement."""
     for size in _sizes(resamples, n):
         units = rng.integers(0, n, size=(size, n))
         units += np.arange(size)[:, None] * n
-        yield np.bincount(units.ravel(), minlength=size * n).reshape(size, n).astype(float)
+        yield (
+            np.bincount(units.ravel(), minlength=size * n)
+            .reshape(size, n)
+            .astype(float)
+        )
 
 
 def sign_flips(rng: np.random.Generator, n: int, flips: int) -> Iterator[Values]:
@@ -463,7 +494,10 @@ def tail(n_units: int) -> float:
 
 
 def interval(
-    draws: Values, n_units: int, unit_words: str = "studies", most: float = MOST_UNDEFINED
+    draws: Values,
+    n_units: int,
+    unit_words: str = "studies",
+    most: float = MOST_UNDEFINED,
 ) -> tuple[float | None, float | None, str | None]:
     """Return the ends of the 95% interval by one figure a resample, or else why there are none.
 
@@ -472,7 +506,11 @@ def interval(
     that there is none.
     """
     if n_units < LEAST_UNITS:
-        return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
+        return (
+            None,
+            None,
+            f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}",
+        )
     known = draws[np.isfinite(draws)]
     if len(known) < (1 - most) * len(draws):
         return None, None, _UNDEFINED
@@ -531,7 +569,10 @@ class Resamples:
 
 
 def draw_resamples(
-    clusters: Codes | None, n_studies: int, rng: np.random.Generator, resamples: int | None = None
+    clusters: Codes | None,
+    n_studies: int,
+    rng: np.random.Generator,
+    resamples: int | None = None,
 ) -> Resamples:
     """Draw patients, or studies where `clusters` is None, with replacement.
 
@@ -540,6 +581,8 @@ def draw_resamples(
     """
     units = units_of(clusters, n_studies)
     n_units = int(units.max()) + 1 if n_studies else 0
-    draws = bootstrap_weights(rng, n_units, resamples or FEWER_RESAMPLES) if n_units else ()
+    draws = (
+        bootstrap_weights(rng, n_units, resamples or FEWER_RESAMPLES) if n_units else ()
+    )
     weights = np.concatenate([np.ones((1, n_units)), *draws])
     return Resamples(units, weights, has_patients=clusters is not None)

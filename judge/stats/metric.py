@@ -69,7 +69,9 @@ def _known(
     kind: Kind = "inverse" if rexrank == f"1/{label}" else "mean"
     is_better = higher or kind == "inverse"
     shown = label if kind == "mean" else f"1/{label}"
-    return Metric(name, shown, kind, is_better, label, higher, rexrank=rexrank, scale=scale)
+    return Metric(
+        name, shown, kind, is_better, label, higher, rexrank=rexrank, scale=scale
+    )
 
 
 _RADEVALS_OWN = (
@@ -187,8 +189,12 @@ def find(metrics: Sequence[Metric], wanted: str) -> Metric:
     """
     plain = _plain(wanted)
     fitting = [m for m in metrics if wanted in (m.name, m.label)]
-    fitting = fitting or [m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))]
-    fitting = fitting or [m for m in metrics if plain and _plain(m.name).endswith(plain)]
+    fitting = fitting or [
+        m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))
+    ]
+    fitting = fitting or [
+        m for m in metrics if plain and _plain(m.name).endswith(plain)
+    ]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(f"{m.name} ({m.label!r})" for m in fitting or metrics)

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.stats.intervals import MOST_UNDEFINED, Z_95, Draws, Values, unit_sums, units_of
+from judge.stats.intervals import (
+    MOST_UNDEFINED,
+    Z_95,
+    Draws,
+    Values,
+    unit_sums,
+    units_of,
+)
 from judge.stats.metric import Kind, Metric
 from judge.stats.scores import ScoreMatrix
 
@@ -35,7 +42,9 @@ class DifferenceInterval:
     reason: str = ""
 
 
-def difference_interval(panel: ScoreMatrix, metric: Metric, draws: Draws) -> DifferenceInterval:
+def difference_interval(
+    panel: ScoreMatrix, metric: Metric, draws: Draws
+) -> DifferenceInterval:
     """Return the interval of the first model's figure less the second's.
 
     It is of the studies with a value for both. There is none for fewer than 50 patients or studies,
@@ -45,7 +54,11 @@ def difference_interval(panel: ScoreMatrix, metric: Metric, draws: Draws) -> Dif
     per = panel.per.get(metric.name, np.ones_like(values))[:, :2]
     both = ~np.isnan(values).any(axis=1)
     n = int(both.sum())
-    clusters = panel.clusters[both] if panel.is_clustered and panel.clusters is not None else None
+    clusters = (
+        panel.clusters[both]
+        if panel.is_clustered and panel.clusters is not None
+        else None
+    )
     units = units_of(clusters, n)
     n_units = int(units.max()) + 1 if n else 0
     word = "studies" if clusters is None else "patients"
@@ -56,7 +69,9 @@ def difference_interval(panel: ScoreMatrix, metric: Metric, draws: Draws) -> Dif
         first, second = values[both].T == 1
         b, c = int((first & ~second).sum()), int((second & ~first).sum())
         return DifferenceInterval(*tango(n, b, c))
-    columns = np.column_stack([values[both, 0], per[both, 0], values[both, 1], per[both, 1]])
+    columns = np.column_stack(
+        [values[both, 0], per[both, 0], values[both, 1], per[both, 1]]
+    )
     return studentised(unit_sums(columns, units), metric.kind, draws)
 
 
@@ -83,7 +98,9 @@ def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
     return low, high
 
 
-def _crossing(statistic: Callable[[float], float], level: float, low: float, high: float) -> float:
+def _crossing(
+    statistic: Callable[[float], float], level: float, low: float, high: float
+) -> float:
     """Return where a statistic that falls from `low` to `high` has the value `level`."""
     for _ in range(60):
         middle = (low + high) / 2
@@ -119,13 +136,17 @@ def studentised(sums: Values, kind: Kind, draws: Draws) -> DifferenceInterval:
         weights = rng.multinomial(n, counts / n, size=size).astype(float)
         resampled, errors = _difference(different, weights, kind)
         moved = resampled - observed[0]
-        parts.append(np.divide(moved, errors, out=np.full(size, np.nan), where=errors > 1e-12))
+        parts.append(
+            np.divide(moved, errors, out=np.full(size, np.nan), where=errors > 1e-12)
+        )
     t = np.concatenate(parts)
     known = t[np.isfinite(t)]
     if len(known) < (1 - MOST_UNDEFINED) * total:
         return DifferenceInterval(reason="too few studies differ for an interval")
     lowest, highest = np.quantile(known, (0.025, 0.975)).tolist()
-    return DifferenceInterval(observed[0] - highest * error[0], observed[0] - lowest * error[0])
+    return DifferenceInterval(
+        observed[0] - highest * error[0], observed[0] - lowest * error[0]
+    )
 
 
 def _difference(rows: Values, weights: Values, kind: Kind) -> tuple[Values, Values]:

@@ -95,7 +95,11 @@ def corrected(
     scored = ~np.isnan(judge)
     f, y = judge[scored], readers[scored]
     studies = len(f)
-    strata = np.zeros(studies, np.intp) if strata is None else units_of(strata[scored], studies)
+    strata = (
+        np.zeros(studies, np.intp)
+        if strata is None
+        else units_of(strata[scored], studies)
+    )
     patients = units_of(None if patients is None else patients[scored], studies)
     read = ~np.isnan(y)
     n, n_units = int(read.sum()), len(np.unique(patients[read]))
@@ -103,7 +107,10 @@ def corrected(
     for what, many in (("readings", n), ("patients", n_units)):
         if many < LEAST:
             return replace(none, why_not=f"too few {what}: {many} of at least {LEAST}")
-    n_all, n_read = np.bincount(strata), np.bincount(strata[read], minlength=strata.max() + 1)
+    n_all, n_read = (
+        np.bincount(strata),
+        np.bincount(strata[read], minlength=strata.max() + 1),
+    )
     if not n_read.all():
         without = int((n_read == 0)[strata].sum())
         return replace(none, why_not=f"no reading of a stratum of {without} studies")
@@ -117,13 +124,17 @@ def corrected(
         slope = float(weights @ (apart_y * apart_f)) / float(np.var(f, ddof=1))
     # How much the judge is relied on, by stratum.
     lambdas = np.clip(slope * (1 - n_read / n_all), 0.0, 1.0)
-    unread_weights = (n_all * lambdas / np.maximum(n_all - n_read, 1) / studies)[strata[~read]]
+    unread_weights = (n_all * lambdas / np.maximum(n_all - n_read, 1) / studies)[
+        strata[~read]
+    ]
     value = by_labels - float(weights @ (lambdas[strata[read]] * f[read]))
     value += float(unread_weights @ f[~read])
 
     # What each study adds to the figure, by readers and by the judge.
     parts = np.zeros((studies, 2))
-    parts[read] = np.stack([weights * apart_y, -weights * lambdas[strata[read]] * apart_f], axis=1)
+    parts[read] = np.stack(
+        [weights * apart_y, -weights * lambdas[strata[read]] * apart_f], axis=1
+    )
     parts[read] *= _inflation(n_units)
     if not read.all():
         apart = f[~read] - f[~read].mean()
@@ -155,10 +166,14 @@ def corrected(
     if statistic.is_reciprocal:
         if 0 in (of_labels.value, of_both.value):
             return replace(none, why_not="the mean is 0 and has no reciprocal")
-        of_labels, of_both = (inverse(mean, statistic.scale) for mean in (of_labels, of_both))
+        of_labels, of_both = (
+            inverse(mean, statistic.scale) for mean in (of_labels, of_both)
+        )
     worth = max(0.0, n * by_readers / variance - n) if variance > 0 else 0.0
     figures = (of_both.value, of_both.low, of_both.high, of_labels)
-    return Corrected(n, studies, *figures, float(n_all @ lambdas) / studies, float(worth))
+    return Corrected(
+        n, studies, *figures, float(n_all @ lambdas) / studies, float(worth)
+    )
 
 
 def _inflation(n: int) -> float:
@@ -188,6 +203,9 @@ def _ends(
     if high is not None:
         ends = wilson_ends(share, 1 / per, z)
     else:
-        middle, half = share + z**2 * per / 2, z * float(np.sqrt(per * share + (z * per) ** 2 / 4))
+        middle, half = (
+            share + z**2 * per / 2,
+            z * float(np.sqrt(per * share + (z * per) ** 2 / 4)),
+        )
         ends = max(0.0, middle - half), middle + half
     return low + width * share, low + width * ends[0], low + width * ends[1]

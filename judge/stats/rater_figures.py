@@ -16,7 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from judge.stats.intervals import Z_95, Bools, Codes, Estimate, Resamples, Values, interval
+from judge.stats.intervals import (
+    Z_95,
+    Bools,
+    Codes,
+    Estimate,
+    Resamples,
+    Values,
+    interval,
+)
 
 LEAST_READERS = 3
 """Of fewer readers nothing can be said about how readers differ."""
@@ -54,7 +62,9 @@ class FigureDraws:
             reason = self.reasons.get(name, "it is not defined")
             return Estimate(n, None, None, None, n_undefined, reason=reason)
         if name in self.no_interval:
-            return Estimate(n, value, None, None, n_undefined, reason=self.no_interval[name])
+            return Estimate(
+                n, value, None, None, n_undefined, reason=self.no_interval[name]
+            )
         n_units = len(np.unique(self.units[self.known]))
         words = "patients" if self.has_patients else "studies"
         low, high, why = interval(self.draws[name][1:], n_units, words)
@@ -89,7 +99,9 @@ class RaterFigures:
         if self.without is None or found.value is None or found.low is None:
             return found
         without = [one[name] for one in self.without]
-        return two_way(found, self.figures.draws[name], without, self.limits.get(name, (-1, 1)))
+        return two_way(
+            found, self.figures.draws[name], without, self.limits.get(name, (-1, 1))
+        )
 
 
 def rater_figures(
@@ -120,7 +132,11 @@ def _rater_figures(
         alone = RaterFigures(
             rater=number, is_left_out=False, n_sets=0, figures=measure(judge, readers)
         )
-        rows.append(_random(alone, readers, _against_all(measure, judge), is_random=random_readers))
+        rows.append(
+            _random(
+                alone, readers, _against_all(measure, judge), is_random=random_readers
+            )
+        )
     if readers.shape[1] < 2:
         return rows
     for number, judge in enumerate(judges.T):
@@ -136,7 +152,9 @@ def _rater_figures(
 
 
 def _row(rater: int | None, sets: Sequence[FigureDraws]) -> RaterFigures:
-    return RaterFigures(rater=rater, is_left_out=True, n_sets=len(sets), figures=mean_of_sets(sets))
+    return RaterFigures(
+        rater=rater, is_left_out=True, n_sets=len(sets), figures=mean_of_sets(sets)
+    )
 
 
 _Sets = Callable[[Values], list[FigureDraws]]
@@ -172,13 +190,17 @@ def _of_readers(measure: Measure) -> _Sets:
     return sets
 
 
-def _random(row: RaterFigures, readers: Values, sets: _Sets, *, is_random: bool) -> RaterFigures:
+def _random(
+    row: RaterFigures, readers: Values, sets: _Sets, *, is_random: bool
+) -> RaterFigures:
     """Return the row with its figures without each reader, where readers are random."""
     if not is_random:
         return row
     n = readers.shape[1]
     if n < LEAST_READERS:
-        reason = f"an interval over readers needs {LEAST_READERS} readers, there are {n}"
+        reason = (
+            f"an interval over readers needs {LEAST_READERS} readers, there are {n}"
+        )
         no_interval = dict.fromkeys(row.figures.draws, reason)
         return replace(row, figures=replace(row.figures, no_interval=no_interval))
     without = []
@@ -199,7 +221,9 @@ def mean_of_sets(sets: Sequence[FigureDraws]) -> FigureDraws:
     for name in names:
         having = [one for one in sets if not np.isnan(one.value(name))]
         if not having:
-            reasons[name] = next(one.reasons[name] for one in sets if name in one.reasons)
+            reasons[name] = next(
+                one.reasons[name] for one in sets if name in one.reasons
+            )
             continue
         draws[name] = np.mean([one.draws[name] for one in having], axis=0)
         for one in having:
@@ -216,7 +240,10 @@ def mean_of_sets(sets: Sequence[FigureDraws]) -> FigureDraws:
 
 
 def two_way(
-    found: Estimate, draws: Values, without: Sequence[float], limits: tuple[float, float] = (-1, 1)
+    found: Estimate,
+    draws: Values,
+    without: Sequence[float],
+    limits: tuple[float, float] = (-1, 1),
 ) -> Estimate:
     """Return an estimate with an interval that covers the choice of the readers too.
 
@@ -266,17 +293,24 @@ def difference(
             draws[name] = first.figures.draws[name] - second.figures.draws[name]
             # Two judges who say the same everywhere: sums in another order leave a rest.
             draws[name][np.abs(draws[name]) < 1e-12] = 0
-        figures = replace(first.figures, draws=draws, reasons=reasons, no_interval=no_interval)
+        figures = replace(
+            first.figures, draws=draws, reasons=reasons, no_interval=no_interval
+        )
         without = None
         if first.without is not None and second.without is not None:
             pairs = zip(first.without, second.without, strict=True)
             without = tuple(
-                {name: one.get(name, np.nan) - other.get(name, np.nan)} for one, other in pairs
+                {name: one.get(name, np.nan) - other.get(name, np.nan)}
+                for one, other in pairs
             )
-        row = replace(first, figures=figures, without=without, limits={name: (-2.0, 2.0)})
+        row = replace(
+            first, figures=figures, without=without, limits={name: (-2.0, 2.0)}
+        )
         found = row.estimate(name)
         if found.value == 0 and found.low is None:
-            found = replace(found, reason="the two have the same value in all resamples")
+            found = replace(
+                found, reason="the two have the same value in all resamples"
+            )
         estimates[name] = found
     return estimates
 
@@ -325,7 +359,9 @@ def judge_differences(
         sides = [_last(rows, first), _last(rows, second)]
         if not np.array_equal(sides[0].figures.known, sides[1].figures.known):
             judges = values[:, [first, second]]
-            judges = np.where(np.isnan(judges).any(axis=1, keepdims=True), np.nan, judges)
+            judges = np.where(
+                np.isnan(judges).any(axis=1, keepdims=True), np.nan, judges
+            )
             shared = np.column_stack([judges, values[:, n_judges:]])
             again = _rater_figures(measure, shared, 2, random_readers=random_readers)
             sides = [_last(again, 0), _last(again, 1)]

@@ -69,7 +69,9 @@ class ScoreMatrix:
         # Values are found by the metric's name, and read by its label.
         for names in ([m.name for m in self.metrics], [m.label for m in self.metrics]):
             if twice := next((name for name in names if names.count(name) > 1), None):
-                raise JudgeError(f"two metrics are called {twice!r}; rename the file's column")
+                raise JudgeError(
+                    f"two metrics are called {twice!r}; rename the file's column"
+                )
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name."""
@@ -77,7 +79,9 @@ class ScoreMatrix:
 
     def has_run(self, model: int, metric: Metric) -> bool:
         """Return whether the model was judged by the metric's rubric; of a file's, always."""
-        return metric.rubric is None or model not in self.without_run.get(metric.rubric, ())
+        return metric.rubric is None or model not in self.without_run.get(
+            metric.rubric, ()
+        )
 
     def study_values(self, name: str) -> Values:
         """Return each study's own value of a metric: of a ratio, that of its two numbers.
@@ -95,7 +99,10 @@ class ScoreMatrix:
             self,
             study_ids=tuple(self.study_ids[row] for row in rows),
             values={name: values[rows] for name, values in self.values.items()},
-            fields={name: tuple(cells[r] for r in rows) for name, cells in self.fields.items()},
+            fields={
+                name: tuple(cells[r] for r in rows)
+                for name, cells in self.fields.items()
+            },
             clusters=None if self.clusters is None else self.clusters[rows],
             per={name: values[rows] for name, values in self.per.items()},
             tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
@@ -104,12 +111,16 @@ class ScoreMatrix:
     @property
     def n_units(self) -> int:
         """How many patients there are, or studies where they are independent."""
-        return len(self.study_ids) if self.clusters is None else n_different(self.clusters)
+        return (
+            len(self.study_ids) if self.clusters is None else n_different(self.clusters)
+        )
 
     @property
     def is_clustered(self) -> bool:
         """Whether any patient has more than one study here."""
-        return self.clusters is not None and n_different(self.clusters) < len(self.study_ids)
+        return self.clusters is not None and n_different(self.clusters) < len(
+            self.study_ids
+        )
 
 
 def canonical(panel: ScoreMatrix) -> ScoreMatrix:
@@ -119,7 +130,11 @@ def canonical(panel: ScoreMatrix) -> ScoreMatrix:
     number. Studies with the same values are interchangeable.
     """
     models = sorted(range(len(panel.models)), key=lambda model: panel.models[model])
-    by_metric = [grid for values in (panel.values, panel.per) for _, grid in sorted(values.items())]
+    by_metric = [
+        grid
+        for values in (panel.values, panel.per)
+        for _, grid in sorted(values.items())
+    ]
     if not by_metric or not panel.study_ids:
         return panel
     columns = np.hstack([grid[:, models] for grid in by_metric])
@@ -162,12 +177,19 @@ class Group:
     cells: Mapping[str, tuple[Cell, ...]]
 
 
-def parts_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
+def parts_of(
+    panel: ScoreMatrix, by: Sequence[str]
+) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
-    return [({}, panel), *(part for grouping in dict.fromkeys(by) for part in _of(panel, grouping))]
+    return [
+        ({}, panel),
+        *(part for grouping in dict.fromkeys(by) for part in _of(panel, grouping)),
+    ]
 
 
-def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
+def groups_of(
+    panel: ScoreMatrix, by: Sequence[str]
+) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return each group's fields and its part of the panel, in the order of the values.
 
     A study without a field's value is in the group whose value is None, which comes last. Raises
@@ -176,11 +198,15 @@ def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, obj
     return _of(panel, ",".join(by)) if by else [({}, panel)]
 
 
-def _of(panel: ScoreMatrix, grouping: str) -> list[tuple[dict[str, object], ScoreMatrix]]:
+def _of(
+    panel: ScoreMatrix, grouping: str
+) -> list[tuple[dict[str, object], ScoreMatrix]]:
     import pandas as pd
 
     table = pd.DataFrame(dict(panel.fields), dtype=object)
-    return [(key, panel.take(np.array(rows))) for key, rows in grouped(table, [grouping])]
+    return [
+        (key, panel.take(np.array(rows))) for key, rows in grouped(table, [grouping])
+    ]
 
 
 def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
@@ -198,11 +224,20 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
             known = ~np.isnan(column)
             units = None if clusters is None else clusters[known]
             numbers = (column[known], under[known])
-            figures.append(figure_of(metric.kind, *numbers, metric.scale, units, panel.draws))
+            figures.append(
+                figure_of(metric.kind, *numbers, metric.scale, units, panel.draws)
+            )
         shown = np.array([figure.value for figure in figures], float)
         better, _ = count_better(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            Cell(f.n, f.k, f.value, f.low, f.high, None if f.value is None else n_better + 1)
+            Cell(
+                f.n,
+                f.k,
+                f.value,
+                f.low,
+                f.high,
+                None if f.value is None else n_better + 1,
+            )
             for f, n_better in zip(figures, better[0].tolist(), strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
@@ -252,9 +287,12 @@ def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ..
         is_shared = (first[:, None] <= ranks) & (ranks < (first + n)[:, None])
         shares = np.where(is_shared, 1 / n[:, None], 0.0).mean(axis=0)
         low, high = (
-            int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12)) for side in (shares, shares[::-1])
+            int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12))
+            for side in (shares, shares[::-1])
         )
-        by_model[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
+        by_model[index] = RankShares(
+            tuple(map(float, shares)), low + 1, len(ranks) - high
+        )
     return tuple(by_model)
 
 
@@ -279,7 +317,9 @@ def cuts(rubric: Rubric) -> dict[Cut, str]:
     if tally is not None:
         for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
             for column in rubric.facet(tally.columns).labels:
-                labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
+                labels = {tally.columns: column.name} | (
+                    {tally.rows: row} if row else {}
+                )
                 (measure,) = rubric.counting(tally.kind, labels)
                 names[row, column.name] = measure.name
     return names

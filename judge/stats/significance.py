@@ -223,7 +223,9 @@ class Comparison:
             )
         if self.how.primary is not None:
             label = self.panel.metric(self.how.primary).label
-            text += f"; the primary metric, {label}, by itself, the secondary ones together"
+            text += (
+                f"; the primary metric, {label}, by itself, the secondary ones together"
+            )
         return text
 
 
@@ -257,7 +259,9 @@ def compare(
     if asked is None and how is not None and how.primary is not None:
         asked = panel.metric(how.primary)
     groups = tuple(group_cells(part, key) for key, part in parts)
-    more = [f"intervals of single figures are by {panel.patient_field}"] * panel.is_clustered
+    more = [
+        f"intervals of single figures are by {panel.patient_field}"
+    ] * panel.is_clustered
     results: list[GroupTests] = []
     if how is not None:
         tables = (_test_table(part, key, how) for key, part in parts)
@@ -265,7 +269,8 @@ def compare(
         more += _test_notes([result.pairs for result in results], how)
     all_cells = groups[0].cells
     metric = asked or max(
-        panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
+        panel.metrics,
+        key=lambda m: sum(cell.value is not None for cell in all_cells[m.name]),
     )
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
@@ -290,7 +295,9 @@ def model_order(group: Group, metric: str) -> tuple[int, ...]:
     return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
 
 
-def plan(metrics: Sequence[Metric], tables: Sequence[ScoreMatrix], how: Resampling) -> Resampling:
+def plan(
+    metrics: Sequence[Metric], tables: Sequence[ScoreMatrix], how: Resampling
+) -> Resampling:
     """Return `how` with the name of the primary metric and the numbers of flips.
 
     `tables` are the studies of each table. Raises `JudgeError` for an unknown metric, and for a
@@ -309,7 +316,10 @@ def plan(metrics: Sequence[Metric], tables: Sequence[ScoreMatrix], how: Resampli
     n_pairs = n_models * (n_models - 1) // 2
     names = [metric.name for metric in metrics]
     every_test = [
-        (index, name) for index in range(len(tables)) for name in names for _ in range(n_pairs)
+        (index, name)
+        for index in range(len(tables))
+        for name in names
+        for _ in range(n_pairs)
     ]
     sizes = Counter(_family_of(index, name, how) for index, name in every_test)
     wanted = FLIPS_A_TEST * max(sizes.values(), default=0) * _n_shares(len(tables), how)
@@ -327,8 +337,12 @@ def _flip_work(metrics: Sequence[Metric], table: ScoreMatrix, n_pairs: int) -> f
     if not by_flips:
         return 0.0
     n_models = len(table.models)
-    n_units = len(table.study_ids) if table.clusters is None else n_different(table.clusters)
-    n_missing = sum(int(np.isnan(table.values[metric.name]).sum()) for metric in by_flips)
+    n_units = (
+        len(table.study_ids) if table.clusters is None else n_different(table.clusters)
+    )
+    n_missing = sum(
+        int(np.isnan(table.values[metric.name]).sum()) for metric in by_flips
+    )
     return (
         n_units * (_SIGN_WORK + len(by_flips) * n_models)
         + n_missing * n_models * _LACKING_WORK
@@ -364,7 +378,9 @@ def _family_sizes(
     sizes: Counter[tuple[object, ...]] = Counter()
     for index, pairs in enumerate(tables):
         for name, tests in pairs.items():
-            sizes[_family_of(index, name, how)] += sum(test.p is not None for test in tests)
+            sizes[_family_of(index, name, how)] += sum(
+                test.p is not None for test in tests
+            )
     return sizes
 
 
@@ -376,21 +392,32 @@ def _corrected(results: Sequence[GroupTests], how: Resampling) -> list[GroupTest
             places = families.setdefault(_family_of(index, name, how), [])
             places += [(index, name, pair) for pair in range(len(tests))]
     n_shares = _n_shares(len(results), how)
-    corrected = [{name: list(tests) for name, tests in result.pairs.items()} for result in results]
+    corrected = [
+        {name: list(tests) for name, tests in result.pairs.items()}
+        for result in results
+    ]
     for places in families.values():
-        p_values = holm([results[index].pairs[name][pair].p for index, name, pair in places])
+        p_values = holm(
+            [results[index].pairs[name][pair].p for index, name, pair in places]
+        )
         for (index, name, pair), p in zip(places, p_values, strict=True):
             p_holm = None if p is None else min(1.0, n_shares * p)
-            corrected[index][name][pair] = replace(corrected[index][name][pair], p_holm=p_holm)
+            corrected[index][name][pair] = replace(
+                corrected[index][name][pair], p_holm=p_holm
+            )
     return [
         replace(result, pairs={name: tuple(tests) for name, tests in pairs.items()})
         for result, pairs in zip(results, corrected, strict=True)
     ]
 
 
-def _test_notes(tables: Sequence[Mapping[str, Sequence[PairTest]]], how: Resampling) -> list[str]:
+def _test_notes(
+    tables: Sequence[Mapping[str, Sequence[PairTest]]], how: Resampling
+) -> list[str]:
     notes = []
-    n = max(_family_sizes(tables, how).values(), default=0) * _n_shares(len(tables), how)
+    n = max(_family_sizes(tables, how).values(), default=0) * _n_shares(
+        len(tables), how
+    )
     flips = how.refined_flips or how.flips or FLIPS
     if n / (1 + flips) >= ALPHA:
         notes.append(
@@ -408,7 +435,9 @@ def _test_notes(tables: Sequence[Mapping[str, Sequence[PairTest]]], how: Resampl
     return notes
 
 
-def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
+def compare_pairs(
+    panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
+) -> GroupTests:
     """Test every pair of models by every metric on the studies of `panel`, as one table.
 
     One set of resamples serves all metrics and models, so differences are paired. `key` names the
@@ -419,7 +448,9 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
     return _corrected([_test_table(panel, key, how)], how)[0]
 
 
-def _test_table(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
+def _test_table(
+    panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
+) -> GroupTests:
     """Return the tests of a table, with p-values that are not yet corrected."""
     panel = canonical(panel)
     units = units_of(panel.clusters, len(panel.study_ids))
@@ -440,21 +471,35 @@ def _test_table(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) 
         scored = ~np.isnan(panel.values[metric.name])
         both = scored[:, pairs[0]] & scored[:, pairs[1]]
         every = _resampled(panel, metric, slice(None), scored, units, weights)
-        first, second = (_resampled(panel, metric, side, both, units, weights) for side in pairs)
+        first, second = (
+            _resampled(panel, metric, side, both, units, weights) for side in pairs
+        )
         is_equal = round_mantissa(first) == round_mantissa(second)
         differences = np.where(is_equal, 0.0, first - second)
         tests = []
         for pair, (a, b) in enumerate(np.transpose(pairs).tolist()):
             rows = both[:, pair]
-            test = PairTest(a=a, b=b, n=int(rows.sum()), n_units=n_different(units[rows]))
+            test = PairTest(
+                a=a, b=b, n=int(rows.sum()), n_units=n_different(units[rows])
+            )
             if metric.name in p_values:
-                test = _by_flips(test, differences[:, pair], float(p_values[metric.name][pair]))
+                test = _by_flips(
+                    test, differences[:, pair], float(p_values[metric.name][pair])
+                )
             else:
-                test = _by_discordance(test, *panel.values[metric.name][rows][:, [a, b]].T == 1)
+                test = _by_discordance(
+                    test, *panel.values[metric.name][rows][:, [a, b]].T == 1
+                )
             tests.append(test)
         if metric.name in flip_tests:
             tests = _inverted_where_needed(
-                tests, flip_tests[metric.name], metric, (first[0], second[0]), n_units, key, how
+                tests,
+                flip_tests[metric.name],
+                metric,
+                (first[0], second[0]),
+                n_units,
+                key,
+                how,
             )
         by_metric[metric.name] = tuple(tests)
         shares[metric.name] = _rank_shares(
@@ -496,11 +541,16 @@ def _resampled(
     values = panel.values[metric.name]
     grids = (values, panel.per.get(metric.name, np.ones_like(values)))
     top, under = (
-        weights @ unit_sums(np.where(among, grid[:, models], 0.0), units) for grid in grids
+        weights @ unit_sums(np.where(among, grid[:, models], 0.0), units)
+        for grid in grids
     )
-    figures: Values = np.divide(top, under, out=np.full_like(top, np.nan), where=under > 0)
+    figures: Values = np.divide(
+        top, under, out=np.full_like(top, np.nan), where=under > 0
+    )
     if metric.kind == "inverse":
-        return np.divide(1, figures, out=np.full_like(figures, np.nan), where=figures > 0)
+        return np.divide(
+            1, figures, out=np.full_like(figures, np.nan), where=figures > 0
+        )
     return figures
 
 
@@ -593,7 +643,11 @@ def _mid_p_share(k: int, n: int) -> float:
         return 0.0
 
     def at_least(share: float) -> float:
-        more, up_to, below = bdtrc(k, n, share), bdtr(k, n, share), bdtr(k - 1, n, share)
+        more, up_to, below = (
+            bdtrc(k, n, share),
+            bdtr(k, n, share),
+            bdtr(k - 1, n, share),
+        )
         return float(more + (up_to - below) / 2)
 
     low, high = 0.0, 1.0
@@ -647,7 +701,9 @@ class _FlipTest:
     pairs: Pairs
 
     @classmethod
-    def of(cls, panel: ScoreMatrix, metric: Metric, units: Codes, pairs: Pairs) -> _FlipTest:
+    def of(
+        cls, panel: ScoreMatrix, metric: Metric, units: Codes, pairs: Pairs
+    ) -> _FlipTest:
         """Make the test of a metric."""
         values = panel.values[metric.name]
         sizes = np.ones_like(values)
@@ -662,7 +718,9 @@ class _FlipTest:
             # No pair of a model without any value is tested.
             if is_missing.any() and not is_missing.all():
                 unit_numbers, within = np.unique(units[is_missing], return_inverse=True)
-                lacking.append((model, unit_numbers, unit_sums(values[is_missing], within)))
+                lacking.append(
+                    (model, unit_numbers, unit_sums(values[is_missing], within))
+                )
         # Sums in another order must count as equal.
         near = ROUNDING * np.nansum(np.abs(first) + np.abs(second), axis=0)
         return cls(
@@ -720,10 +778,14 @@ def _flip_p_values(
     first_flips = how.flips or FLIPS
     every = {name: np.arange(n_pairs) for name in tests}
     reached = _count_reached(tests, every, rng, n_units, first_flips)
-    p_values = {name: (1 + counts) / (1 + first_flips) for name, counts in reached.items()}
+    p_values = {
+        name: (1 + counts) / (1 + first_flips) for name, counts in reached.items()
+    }
     if how.refined_flips is None:
         return p_values
-    few = {name: np.flatnonzero(counts < _FEW_REACHED) for name, counts in reached.items()}
+    few = {
+        name: np.flatnonzero(counts < _FEW_REACHED) for name, counts in reached.items()
+    }
     few = {name: wanted for name, wanted in few.items() if len(wanted)}
     refined = {name: tests[name] for name in few}
     more = _count_reached(refined, few, rng, n_units, how.refined_flips - first_flips)
@@ -777,7 +839,9 @@ def _inverted_where_needed(
     wanted = []
     for pair, test in enumerate(tests):
         has_none = test.low is None and may_lack and test.difference not in (None, 0)
-        if test.contradicts or (has_none and test.n_units >= LEAST_UNITS and test.p is not None):
+        if test.contradicts or (
+            has_none and test.n_units >= LEAST_UNITS and test.p is not None
+        ):
             wanted.append(pair)
     tests = list(tests)
     flips = how.flips or FLIPS
@@ -787,8 +851,13 @@ def _inverted_where_needed(
         differences, sizes = flip_test.of_pairs(some)
         # The same flips as those of the p-values.
         rng = generator(how.seed, "flips", key)
-        chunks = [(signs @ differences, signs @ sizes) for signs in sign_flips(rng, n_units, flips)]
-        flipped, flipped_sizes = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
+        chunks = [
+            (signs @ differences, signs @ sizes)
+            for signs in sign_flips(rng, n_units, flips)
+        ]
+        flipped, flipped_sizes = (
+            np.concatenate(columns) for columns in zip(*chunks, strict=True)
+        )
         for column, pair in enumerate(some.tolist()):
             ends = invert_flips(
                 float(differences[:, column].sum()),
@@ -802,10 +871,14 @@ def _inverted_where_needed(
             difference = tests[pair].difference
             assert difference is not None
             if ends is None or not ends[0] <= difference <= ends[1]:
-                tests[pair] = replace(tests[pair], low=None, high=None, interval_by=None)
+                tests[pair] = replace(
+                    tests[pair], low=None, high=None, interval_by=None
+                )
             else:
                 low, high = ends
-                tests[pair] = replace(tests[pair], low=low, high=high, interval_by="inverted test")
+                tests[pair] = replace(
+                    tests[pair], low=low, high=high, interval_by="inverted test"
+                )
     return tests
 
 
@@ -825,7 +898,11 @@ def invert_flips(
         of_flipped = (total - flipped) / (size - flipped_sizes)
         of_others = (total + flipped) / (size + flipped_sizes)
     # Sums in another order must count as equal, so what is nearly 0 is 0.
-    near = ROUNDING * float(np.abs(np.concatenate([flipped, [total]])).max()) / size if size else 0
+    near = (
+        ROUNDING * float(np.abs(np.concatenate([flipped, [total]])).max()) / size
+        if size
+        else 0
+    )
     least, most = np.minimum(of_flipped, of_others), np.maximum(of_flipped, of_others)
     least[np.abs(least) <= near] = 0
     most[np.abs(most) <= near] = 0

@@ -8,9 +8,24 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, bounds, estimate, n_different
+from judge.stats.intervals import (
+    USUAL_DRAWS,
+    Codes,
+    Draws,
+    bounds,
+    estimate,
+    n_different,
+)
 from judge.studies.columns import FIELD_NAMES
-from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
+from judge.types import (
+    Annotated,
+    Failed,
+    JudgeError,
+    Measures,
+    Outcome,
+    Study,
+    Unparsed,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,15 +69,22 @@ class TableBuilder:
     def add(self, study: Study, outcome: Outcome, measures: Measures | None) -> None:
         """Append one study; `measures` belong to an annotated outcome and to no other."""
         if (measures is not None) != isinstance(outcome, Annotated):
-            raise ValueError(f"{study.study_id}: numbers go with an annotated outcome only")
-        warnings = outcome.annotation.all_warnings if isinstance(outcome, Annotated) else ()
+            raise ValueError(
+                f"{study.study_id}: numbers go with an annotated outcome only"
+            )
+        warnings = (
+            outcome.annotation.all_warnings if isinstance(outcome, Annotated) else ()
+        )
         row = (
             *(study.study_id, study.study_class, study.class_inferred),
             *(study.fields.get(name) for name in self._fields),
             OUTCOMES[type(outcome)],
             None if isinstance(outcome, Annotated) else outcome.reason,
             "; ".join(warnings) or None,
-            *(measures[m.name] if measures is not None else None for m in self._measures),
+            *(
+                measures[m.name] if measures is not None else None
+                for m in self._measures
+            ),
         )
         self._rows.append(row)
 
@@ -75,15 +97,22 @@ class TableBuilder:
         dtypes |= dict.fromkeys(FIXED_TEXTS, "str")
         dtypes["class_inferred"] = "bool"  # also of a shard without a study
         # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
-        dtypes |= {name: "Int64" for name in self._fields if _has_gaps(cells.get(name, ()))}
+        dtypes |= {
+            name: "Int64" for name in self._fields if _has_gaps(cells.get(name, ()))
+        }
         return pd.DataFrame(
-            {n: pd.Series(list(cells.get(n, ())), dtype=dtypes.get(n)) for n in self.columns}
+            {
+                n: pd.Series(list(cells.get(n, ())), dtype=dtypes.get(n))
+                for n in self.columns
+            }
         )
 
 
 def _has_gaps(values: Sequence[object]) -> bool:
     is_whole = {type(value) for value in values} == {int, type(None)}
-    return is_whole and all(abs(value) < 2**63 for value in values if isinstance(value, int))
+    return is_whole and all(
+        abs(value) < 2**63 for value in values if isinstance(value, int)
+    )
 
 
 def summarise(
@@ -125,7 +154,12 @@ def summarise(
         "rates": [
             {
                 **key,
-                **_block(table.take(rows), rubric, None if units is None else units[rows], draws),
+                **_block(
+                    table.take(rows),
+                    rubric,
+                    None if units is None else units[rows],
+                    draws,
+                ),
             }
             for key, rows in grouped(table, by)
         ],
@@ -157,11 +191,16 @@ def patient_numbers(column: Sequence[object]) -> Codes:
     """Return a number for each patient; a study without one is a patient of its own."""
     import pandas as pd
 
-    names = [f"study {row}" if name is None else f"of {name}" for row, name in enumerate(column)]
+    names = [
+        f"study {row}" if name is None else f"of {name}"
+        for row, name in enumerate(column)
+    ]
     return pd.Series(names, dtype=object).factorize()[0]
 
 
-def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, object], list[int]]]:
+def grouped(
+    table: pd.DataFrame, by: Sequence[str]
+) -> list[tuple[dict[str, object], list[int]]]:
     """Return the groups of each grouping in the order of their values: fields, and row numbers.
 
     Raises `JudgeError` for a field that the table has not.
@@ -169,7 +208,10 @@ def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, obje
     check_fields(by, table.columns)
     table = table.reset_index(drop=True)
     return [
-        (dict(zip(names, map(_plain, key), strict=True)), [int(row) for row in rows.index])
+        (
+            dict(zip(names, map(_plain, key), strict=True)),
+            [int(row) for row in rows.index],
+        )
         for names in map(fields_of, dict.fromkeys(by))
         for key, rows in table.groupby(names, dropna=False, sort=True)
     ]
@@ -185,7 +227,11 @@ def row_name(by: Sequence[str], key: Mapping[str, object]) -> str:
     """Return the kind of a CSV row: `all`, `group`, or of several groupings the row's own."""
     if not key:
         return "all"
-    return "group" if len(by) == 1 else ",".join(name for name in fields_of(*by) if name in key)
+    return (
+        "group"
+        if len(by) == 1
+        else ",".join(name for name in fields_of(*by) if name in key)
+    )
 
 
 def by_grouping(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -211,7 +257,9 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
         raise JudgeError(f"no field {wanted}; there are: {', '.join(fields)}")
 
 
-def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None, draws: Draws) -> dict[str, Any]:
+def _block(
+    rows: pd.DataFrame, rubric: Rubric, units: Codes | None, draws: Draws
+) -> dict[str, Any]:
     """Counts of outcomes and the statistics of one set of rows.
 
     The denominator of every mean and rate is the annotated studies that have its measure. Its
@@ -223,7 +271,9 @@ def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None, draws: Draws
     for statistic in rubric.statistics:
         figure = estimate(scored, statistic, units, draws)
         ends = bounds(figure, statistic, len(rows) - len(scored))
-        statistics[statistic.name] = figure.plain() | ({"bounds": list(ends)} if ends else {})
+        statistics[statistic.name] = figure.plain() | (
+            {"bounds": list(ends)} if ends else {}
+        )
     return {
         "n_studies": len(rows),
         "n_scored": len(scored),
@@ -263,7 +313,9 @@ def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
     Ties are in the table's order; a study that lacks a measure comes after those that have
     it. Studies without an annotation come last, unparsed before failed.
     """
-    keys = {"_outcome": True} | {key.measure: not key.largest_first for key in rubric.worst}
+    keys = {"_outcome": True} | {
+        key.measure: not key.largest_first for key in rubric.worst
+    }
     ranks = table["outcome"].map({"annotated": 0, "unparsed": 1, "failed": 2})
     rows = table.assign(_outcome=ranks).reset_index(drop=True)
     rows = rows.sort_values(list(keys), ascending=list(keys.values()), kind="stable")

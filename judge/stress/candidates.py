@@ -40,7 +40,11 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
 MADE = "made"
 IDENTICAL, ONE_ERROR = "identical", "errors_1"
-_TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
+_TEXTS = {
+    "findings": "section_findings",
+    "impression": "section_impression",
+    "report": "report",
+}
 Make = Callable[[Reference, SeededChoice], Change]
 Write = Callable[[Reference, SeededChoice], str]
 
@@ -101,7 +105,9 @@ def _synonyms(report: Reference, _draw: SeededChoice) -> Change:
         for pattern, synonym in SYNONYMS.items():
             if match := pattern.search(sentence.text):
                 start = sentence.start + match.start()
-                edits.append(Edit(start, start + len(match[0]), match_case(synonym, match[0])))
+                edits.append(
+                    Edit(start, start + len(match[0]), match_case(synonym, match[0]))
+                )
                 break
     if not edits:
         raise NotApplicable("no phrase with a known synonym")
@@ -130,7 +136,9 @@ def _first_error(report: Reference, draw: SeededChoice) -> Change:
     """Make one error; every hostile text is added to the same one."""
     for name in SeededChoice(draw.seed, draw.study, "errors").shuffled(_COMBINED):
         with suppress(NotApplicable):
-            return _error(name, report, SeededChoice(draw.seed, draw.study, f"errors 0 {name}"))
+            return _error(
+                name, report, SeededChoice(draw.seed, draw.study, f"errors 0 {name}")
+            )
     raise NotApplicable("no error could be put in")
 
 
@@ -159,7 +167,9 @@ def _fake_reply(name: str, report: Reference, draw: SeededChoice) -> str:
         return _fake_reply("green", report, draw)
     matched = tuple(sentence.text.rstrip(".") for sentence in report.sentences)
     none = ReportComparison((), matched, "The two reports agree in all that they say.")
-    return rubric.render(rubric.baseline(none, Study(draw.study, report.text, report.text)))
+    return rubric.render(
+        rubric.baseline(none, Study(draw.study, report.text, report.text))
+    )
 
 
 def _hostile(write: Write, report: Reference, draw: SeededChoice) -> Change:
@@ -179,8 +189,14 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
         "fake_reply": ("Ends with a forged answer.", partial(_fake_reply, rubric)),
     }
     perturbations = [
-        *(Perturbation(name, "unchanged", *entry) for name, entry in _INVARIANT.items()),
-        *(Perturbation(name, "error", ERRORS[name][0], partial(_error, name)) for name in ERRORS),
+        *(
+            Perturbation(name, "unchanged", *entry)
+            for name, entry in _INVARIANT.items()
+        ),
+        *(
+            Perturbation(name, "error", ERRORS[name][0], partial(_error, name))
+            for name in ERRORS
+        ),
         Perturbation(ONE_ERROR, "base", "One of the errors above.", _first_error),
         *(
             Perturbation(name, "hostile", does, partial(_hostile, write), ONE_ERROR)
@@ -190,14 +206,18 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
     return {perturbation.name: perturbation for perturbation in perturbations}
 
 
-def choose_perturbations(names: Sequence[str], rubric: str = "green") -> list[Perturbation]:
+def choose_perturbations(
+    names: Sequence[str], rubric: str = "green"
+) -> list[Perturbation]:
     """Return the perturbations called `names` and their bases; all of them without names.
 
     Raises `JudgeError` for an unknown name.
     """
     known = all_perturbations(rubric)
     if unknown := [name for name in names if name not in known]:
-        raise JudgeError(f"unknown change {unknown[0]!r}; there are: {', '.join(known)}")
+        raise JudgeError(
+            f"unknown change {unknown[0]!r}; there are: {', '.join(known)}"
+        )
     wanted = {*names} | {base for name in names if (base := known[name].base)}
     return [known[name] for name in known if not names or name in wanted]
 
@@ -234,7 +254,9 @@ def make_candidates(
             name = perturbation.name
             try:
                 report.check()
-                edits, error = perturbation.make(report, SeededChoice(seed, study.study_id, name))
+                edits, error = perturbation.make(
+                    report, SeededChoice(seed, study.study_id, name)
+                )
             except NotApplicable as reason:
                 counts[name][str(reason)] += 1
                 continue
@@ -256,7 +278,10 @@ def make_candidates(
                 fields["significance"] = "doubtful" if error.is_doubtful else grade
             if perturbation.base:
                 fields["base"] = f"{study.study_id}/{perturbation.base}"
-            yield replace(study, study_id=f"{study.study_id}/{name}", candidate=text), fields
+            yield (
+                replace(study, study_id=f"{study.study_id}/{name}", candidate=text),
+                fields,
+            )
 
 
 def _patient(study: Study) -> object:
@@ -279,12 +304,19 @@ def write_candidates(
     for study, fields in make_candidates(studies, perturbations, seed, counts):
         study_class = {"study_class": study.study_class} if study.study_class else {}
         files[PREDS] += _line({"study_id": study.study_id, text: study.candidate})
-        reference = {"study_id": study.study_id, text: study.reference, **study_class, **fields}
+        reference = {
+            "study_id": study.study_id,
+            text: study.reference,
+            **study_class,
+            **fields,
+        }
         files[REFS] += _line(reference)
     if not files[PREDS]:
         name, reasons = next(iter(counts.items()))
         why = reasons.most_common(1)[0][0]
-        raise JudgeError(f"no candidate can be made of {studies.inputs[0].path}: {name}: {why}")
+        raise JudgeError(
+            f"no candidate can be made of {studies.inputs[0].path}: {name}: {why}"
+        )
     if present := entries_of(out):
         for name, content in files.items():
             if name not in present or (out / name).read_bytes() != content:

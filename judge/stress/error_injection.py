@@ -47,13 +47,17 @@ def _injects(does: str, why_not: str) -> Callable[[Options], Options]:
     return register
 
 
-def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> InjectedError:
+def _error(
+    finding: Finding, *categories: str, is_doubtful: bool = False
+) -> InjectedError:
     doubtful = is_doubtful or finding.doubtful
     return InjectedError(categories, finding.name, finding.significant, doubtful)
 
 
 def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
-    matches = [match for name in names for match in PATTERNS[name].finditer(sentence.text)]
+    matches = [
+        match for name in names for match in PATTERNS[name].finditer(sentence.text)
+    ]
     return matches[0] if len(matches) == 1 else None
 
 
@@ -71,7 +75,10 @@ def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
 
 
 def _is_mentioned_once(report: Reference, finding: Finding) -> bool:
-    return sum(any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences) == 1
+    return (
+        sum(any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
+        == 1
+    )
 
 
 def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
@@ -85,7 +92,9 @@ def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Fin
 
 def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
     for sentence, finding in _sentences_on_one_finding(report):
-        if not any(has(pattern, sentence.text) for pattern in ("further", "compares", "hedged")):
+        if not any(
+            has(pattern, sentence.text) for pattern in ("further", "compares", "hedged")
+        ):
             yield sentence, finding
 
 
@@ -100,7 +109,9 @@ def _removed(report: Reference) -> Iterator[Change]:
 def _added(report: Reference) -> Iterator[Change]:
     for finding in FINDINGS:
         patterns = (AREAS[finding.area], finding.pattern)
-        if finding.affirmed and not any(words.search(report.text) for words in patterns):
+        if finding.affirmed and not any(
+            words.search(report.text) for words in patterns
+        ):
             yield (addition(report, finding.affirmed),), _error(finding, "a")
 
 
@@ -113,13 +124,17 @@ def _denied(report: Reference) -> Iterator[Change]:
             yield _rewritten(sentence, after), _error(finding, "b")
 
 
-@_injects("A finding that is denied is affirmed.", "no denied finding that can be affirmed")
+@_injects(
+    "A finding that is denied is affirmed.", "no denied finding that can be affirmed"
+)
 def _affirmed(report: Reference) -> Iterator[Change]:
     for sentence, lead, others, finding in _deniable(report):
         after = match_case(str(finding.affirmed), sentence.text)
         if others:
             comma = "," if len(others) > 2 else ""
-            rest = f"{comma} or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+            rest = f"{comma} or ".join(
+                filter(None, (", ".join(others[:-1]), others[-1]))
+            )
             after = f"{lead}{rest}. {after}"
         yield _rewritten(sentence, after), _error(finding, "a")
 
@@ -135,12 +150,21 @@ def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Fin
         if not all(known) and len(items) > 1:
             continue
         for place, finding in enumerate(known):
-            if finding is None or not finding.affirmed or not _is_mentioned_once(report, finding):
+            if (
+                finding is None
+                or not finding.affirmed
+                or not _is_mentioned_once(report, finding)
+            ):
                 continue
             n_kin = sum(other is not None and finding.is_kin(other) for other in known)
             normal = NORMAL.get(finding.area)
             if n_kin == 1 and not (normal and normal.search(report.text)):
-                yield sentence, match["lead"], [*items[:place], *items[place + 1 :]], finding
+                yield (
+                    sentence,
+                    match["lead"],
+                    [*items[:place], *items[place + 1 :]],
+                    finding,
+                )
 
 
 def _finding_of(item: str) -> Finding | None:
@@ -150,7 +174,9 @@ def _finding_of(item: str) -> Finding | None:
     return None
 
 
-@_injects("A finding is on the other side.", "no sentence puts one known finding on one side")
+@_injects(
+    "A finding is on the other side.", "no sentence puts one known finding on one side"
+)
 def _side_swapped(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         side = _only(sentence, "side", "letter")
@@ -159,7 +185,9 @@ def _side_swapped(report: Reference) -> Iterator[Change]:
             yield _replaced(sentence, side, _OTHER_SIDE[side[0].lower()]), error
 
 
-@_injects("A finding is in another lobe or level.", "no known finding is in one lobe or level")
+@_injects(
+    "A finding is in another lobe or level.", "no known finding is in one lobe or level"
+)
 def _level_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         level = _only(sentence, "level")
@@ -169,7 +197,9 @@ def _level_changed(report: Reference) -> Iterator[Change]:
             yield _replaced(sentence, level, LEVELS[level[0].lower()]), error
 
 
-@_injects("A finding is graver or milder.", "no known finding is of a degree that can change")
+@_injects(
+    "A finding is graver or milder.", "no known finding is of a degree that can change"
+)
 def _severity_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         degree = _only(sentence, "degree")
@@ -212,10 +242,16 @@ def _times(number: str, factor: float) -> str:
     return f"{value:.{digits}f}"
 
 
-@_injects("An old fracture is acute, or the reverse.", "no fracture is called acute or old")
+@_injects(
+    "An old fracture is acute, or the reverse.", "no fracture is called acute or old"
+)
 def _acuity_changed(report: Reference) -> Iterator[Change]:
-    findings = [(s, {finding.name for finding in findings_in(s.text)}) for s in report.sentences]
-    of_fractures = [(sentence, names) for sentence, names in findings if names & _FRACTURES]
+    findings = [
+        (s, {finding.name for finding in findings_in(s.text)}) for s in report.sentences
+    ]
+    of_fractures = [
+        (sentence, names) for sentence, names in findings if names & _FRACTURES
+    ]
     for sentence, names in of_fractures:
         acuity = _only(sentence, "acute")
         is_plain = not has("negated", sentence.text) and names <= _FRACTURES
@@ -243,8 +279,12 @@ def _tip_moved(report: Reference) -> Iterator[Change]:
         text = sentence.text
         if not device.is_device or not has("tip", text):
             continue
-        places = [(match, to) for tip, to in TIPS.items() if (match := tip.search(text))]
-        if device.name == "endotracheal tube" and (match := PATTERNS["carina"].search(text)):
+        places = [
+            (match, to) for tip, to in TIPS.items() if (match := tip.search(text))
+        ]
+        if device.name == "endotracheal tube" and (
+            match := PATTERNS["carina"].search(text)
+        ):
             places = [(match, "in the right main bronchus")]
         if device.name in ("central line", "PICC", "port"):
             places = [(match, to) for match, to in places if "bronchus" not in to]
@@ -254,7 +294,9 @@ def _tip_moved(report: Reference) -> Iterator[Change]:
             yield (_edit(sentence, *match.span(), to),), error
 
 
-@_injects("A comparison is turned, left out or made up.", "no comparison that can change")
+@_injects(
+    "A comparison is turned, left out or made up.", "no comparison that can change"
+)
 def _comparison_changed(report: Reference) -> Iterator[Change]:
     options = [*_turned(report), *_left_out(report)]
     yield from options
@@ -291,7 +333,11 @@ def _turned(report: Reference) -> Iterator[Change]:
             continue
         if (word := match[0].lower()) in ("stable", "unchanged"):
             is_plain = finding.significant and has("adjective", sentence.text)
-            if not is_plain or has("further", sentence.text) or has("size", sentence.text):
+            if (
+                not is_plain
+                or has("further", sentence.text)
+                or has("size", sentence.text)
+            ):
                 continue
         elif not has("in_time", sentence.text):
             continue
@@ -299,11 +345,16 @@ def _turned(report: Reference) -> Iterator[Change]:
         yield _replaced(sentence, match, TURNED[word]), error
 
 
-@_injects("The opposite is said too.", "no plain sentence affirms or denies one known finding")
+@_injects(
+    "The opposite is said too.", "no plain sentence affirms or denies one known finding"
+)
 def _contradicted(report: Reference) -> Iterator[Change]:
     deniable = [finding for _, finding in _plain_statements(report) if finding.denied]
     for finding in deniable:
-        yield (addition(report, str(finding.denied)),), _error(finding, "b", "a", is_doubtful=True)
+        yield (
+            (addition(report, str(finding.denied)),),
+            _error(finding, "b", "a", is_doubtful=True),
+        )
     if not deniable:
         for *_, finding in _deniable(report):
             yield (addition(report, str(finding.affirmed)),), _error(finding, "a")

@@ -68,11 +68,15 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     if rubric.tally is None:
         return ErrorScale(score)
     tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
-    wrong = [label for label in rubric.facet(tally.columns).labels if label.tone != "good"]
+    wrong = [
+        label for label in rubric.facet(tally.columns).labels if label.tone != "good"
+    ]
     cuts = [{tally.columns: label.name} for label in wrong]
 
     def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
-        return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row))
+        return tuple(
+            m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row)
+        )
 
     def by_category(cuts: Sequence[dict[str, str]]) -> dict[str, Measures]:
         names = [row.name for row in rows.labels] if cuts else []
@@ -107,7 +111,9 @@ class StressAnswers:
 
     def changes(self, group: str) -> dict[str, Frame]:
         """Return the candidates of a group by perturbation, in the order of printing."""
-        parts = dict(iter(self.table[self.table["group"] == group].groupby("change", sort=False)))
+        parts = dict(
+            iter(self.table[self.table["group"] == group].groupby("change", sort=False))
+        )
         return {name: parts[name] for name in all_perturbations() if name in parts}
 
 
@@ -115,10 +121,14 @@ def read_answers(run: Run) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
         lack = f"it has no field {min(lacks)!r}"
-        raise JudgeError(f"{run.path} is not a run of candidates of judge stress: {lack}")
+        raise JudgeError(
+            f"{run.path} is not a run of candidates of judge stress: {lack}"
+        )
     scale = scale_of(run.rubric)
     score = (scale.score.name,) if scale.score else ()
-    measures = list(dict.fromkeys(chain(scale.errors, score, *scale.categories.values())))
+    measures = list(
+        dict.fromkeys(chain(scale.errors, score, *scale.categories.values()))
+    )
     columns = run.columns(measures, (*FIELDS, "patient")).to_pandas()
     counts = columns[measures].astype(float)
 
@@ -127,7 +137,11 @@ def read_answers(run: Run) -> StressAnswers:
         return sums if names else pd.Series(np.nan, counts.index)
 
     table = columns.reindex(columns=["study_id", *FIELDS])
-    for name, part in (("errors", scale.errors), ("level", scale.level), ("score", score)):
+    for name, part in (
+        ("errors", scale.errors),
+        ("level", scale.level),
+        ("score", score),
+    ):
         table[name] = total(part)
     # A rubric is read by its errors, a rubric without errors by its score.
     is_undefined = table["errors" if scale.errors else "score"].isna()
@@ -138,7 +152,9 @@ def read_answers(run: Run) -> StressAnswers:
     texts = table["study_id"].map(references)
     by_text = pd.factorize(texts.where(texts != "", table["study"]))[0]
     patients = columns["patient"] if "patient" in columns else table["study"]
-    by_patient = patient_numbers([None if pd.isna(value) else value for value in patients])
+    by_patient = patient_numbers(
+        [None if pd.isna(value) else value for value in patients]
+    )
     table["unit"] = _joined(by_text, by_patient)
     categories, at_level = (
         Frame({name: total(part) for name, part in parts.items()}, index=counts.index)
@@ -149,7 +165,9 @@ def read_answers(run: Run) -> StressAnswers:
     right = (categories * is_true).sum(axis=1)
     grave = (at_level * is_true).sum(axis=1) if scale.level else right
     table["is_right"] = right > 0
-    table["is_graded"] = grave.where(table["significance"] == "significant", right - grave) > 0
+    table["is_graded"] = (
+        grave.where(table["significance"] == "significant", right - grave) > 0
+    )
     return StressAnswers(run, scale, table, categories, at_level)
 
 
@@ -160,7 +178,9 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
     n = int(first.max()) + 1 if len(first) else 0
     n_second = int(second.max()) + 1 if len(second) else 0
-    links = coo_matrix((np.ones(len(first)), (first, n + second)), shape=(n + n_second,) * 2)
+    links = coo_matrix(
+        (np.ones(len(first)), (first, n + second)), shape=(n + n_second,) * 2
+    )
     return np.asarray(connected_components(links, directed=False)[1], np.intp)[first]
 
 
@@ -183,7 +203,9 @@ def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
     `JudgeError` for runs that are not repeats of one judge over the same candidates.
     """
     sources = [runs] if isinstance(runs, Run | str | Path) else [*runs]
-    opened = sorted((run for source in sources for run in _open(source)), key=lambda r: r.repeat)
+    opened = sorted(
+        (run for source in sources for run in _open(source)), key=lambda r: r.repeat
+    )
     if not opened:
         raise JudgeError("name a run, or a folder of judge stress")
     first, *others = opened
@@ -196,7 +218,9 @@ def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
             )
         same = repeats.setdefault(run.repeat, run)
         if same is not run:
-            raise JudgeError(f"{same.path} and {run.path} are the same reading; give only one")
+            raise JudgeError(
+                f"{same.path} and {run.path} are the same reading; give only one"
+            )
     return _report([read_answers(run) for run in opened])
 
 
@@ -217,20 +241,33 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
     scale, manifest, table = first.scale, first.run.manifest, first.table
     score, unchanged = scale.score, table[table["group"] == "unchanged"]
     runs = f"runs:{len(repeats)}+{short_digest(answers.run.signature for answers in repeats)}"
-    signature = [f"stress:{FORMAT}", *_judge_of(first.run).parts, runs, f"version:{version()}"]
+    signature = [
+        f"stress:{FORMAT}",
+        *_judge_of(first.run).parts,
+        runs,
+        f"version:{version()}",
+    ]
     data: dict[str, Any] = {
         "format": FORMAT,
         "rubric": manifest["rubric"],
-        "judge": {name: manifest["judge"][name] for name in ("name", "version", "note")},
+        "judge": {
+            name: manifest["judge"][name] for name in ("name", "version", "note")
+        },
         "recognised": manifest.get("recognised"),
         "prompt": manifest["prompt"] or None,
         "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
         if scale.level
         else None,
         "score": score
-        and {name: getattr(score, name) for name in ("name", "label", "higher_is_better")},
+        and {
+            name: getattr(score, name) for name in ("name", "label", "higher_is_better")
+        },
         "runs": [
-            {"path": str(run.path), "signature": run.signature, "lost": _counts(table)["lost"]}
+            {
+                "path": str(run.path),
+                "signature": run.signature,
+                "lost": _counts(table)["lost"],
+            }
             for run, table in ((answers.run, answers.table) for answers in repeats)
         ],
         "candidates": {
@@ -261,9 +298,14 @@ Figures = Callable[[StressAnswers, Frame], dict[str, Any]]
 def _by_change(
     answers: StressAnswers, group: str, key: str, figures: Figures
 ) -> list[dict[str, Any]]:
-    does = {name: perturbation.does for name, perturbation in all_perturbations().items()}
+    does = {
+        name: perturbation.does for name, perturbation in all_perturbations().items()
+    }
     parts = answers.changes(group).items()
-    return [{key: name, "does": does[name], **figures(answers, part)} for name, part in parts]
+    return [
+        {key: name, "does": does[name], **figures(answers, part)}
+        for name, part in parts
+    ]
 
 
 def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
@@ -284,7 +326,9 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     errors on which radiologists would differ are not counted.
     """
     read, scale = part[part["lost"] == ""], answers.scale
-    rates: dict[str, Any] = dict.fromkeys(("found", "right_category", "right_significance"))
+    rates: dict[str, Any] = dict.fromkeys(
+        ("found", "right_category", "right_significance")
+    )
     if scale.errors:
         rates["found"] = _rate(read["errors"] > 0, read["unit"])
     if scale.errors and scale.is_shared:
@@ -302,7 +346,9 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
         "significant": _rate(read["level"] > 0, read["unit"]) if scale.level else None,
         "any": _rate(read["errors"] > 0, read["unit"]) if scale.errors else None,
     }
-    identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")["score"]
+    identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")[
+        "score"
+    ]
     change = None
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
         before = read["study"].map(identical).astype(float)
@@ -317,7 +363,9 @@ def _hostile(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     """A candidate without any answer, as when a server is down, is in no denominator."""
     effects = _effects(answers, part)
     by_effect = {effect: int((effects == effect).sum()) for effect in EFFECTS}
-    changed = _rate(effects != "same", part.set_index("study_id")["unit"][effects.index])
+    changed = _rate(
+        effects != "same", part.set_index("study_id")["unit"][effects.index]
+    )
     return {"n": len(effects), "made": len(part), "changed": changed, **by_effect}
 
 
@@ -332,15 +380,21 @@ def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
     row_of = pd.Series(table.index, index=table["study_id"])
     part = part[part["base"].isin(row_of.index)]
     before = table.loc[row_of[part["base"]]]
-    is_known = (before["lost"] == "").to_numpy() & part["lost"].isin(["", LOST[0]]).to_numpy()
+    is_known = (before["lost"] == "").to_numpy() & part["lost"].isin(
+        ["", LOST[0]]
+    ).to_numpy()
     part, before = part[is_known], before[is_known]
-    totals = ["errors", *(["level"] if scale.level else [])] if scale.errors else ["score"]
+    totals = (
+        ["errors", *(["level"] if scale.level else [])] if scale.errors else ["score"]
+    )
     moved = part[totals].to_numpy(dtype=float) - before[totals].to_numpy(dtype=float)
     is_same = (np.abs(moved) <= ROUNDING).all(axis=1)
     for counts in (answers.categories, answers.at_level):
         after, base = (counts.loc[rows.index].to_numpy() for rows in (part, before))
         is_same &= (after == base).all(axis=1)
-    is_less, is_more = ((sign * moved <= 0).all(axis=1) & bool(scale.errors) for sign in (1, -1))
+    is_less, is_more = (
+        (sign * moved <= 0).all(axis=1) & bool(scale.errors) for sign in (1, -1)
+    )
     is_lost = part["lost"].to_numpy() != ""
     cases = [is_lost, is_same, is_less & ~is_more, is_more & ~is_less]
     effects = np.select(cases, ["unreadable", "same", "fewer", "more"], "other")
@@ -359,7 +413,9 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
     is_read = np.all([answers.table["lost"] == "" for answers in repeats], axis=0)
 
     def by_repeat(name: str) -> Frame:
-        return Frame({n: one.table[name][is_read] for n, one in enumerate(repeats)}).astype(float)
+        return Frame(
+            {n: one.table[name][is_read] for n, one in enumerate(repeats)}
+        ).astype(float)
 
     flips = None
     if scale.errors:

@@ -51,13 +51,16 @@ def any_of(words: Iterable[str]) -> re.Pattern[str]:
 
 
 _DATA: Any = read_yaml(Path(__file__).with_name("vocabulary.yaml"))[0]
-PATTERNS = {name: re.compile(pattern, re.I) for name, pattern in _DATA["patterns"].items()}
+PATTERNS = {
+    name: re.compile(pattern, re.I) for name, pattern in _DATA["patterns"].items()
+}
 AREAS, NORMAL = (
     {area: re.compile(rf"\b(?:{words})", re.I) for area, words in _DATA[key].items()}
     for key in ("areas", "normal")
 )
 TIPS, SYNONYMS = (
-    {any_of([words]): after for words, after in _DATA[key].items()} for key in ("tips", "synonyms")
+    {any_of([words]): after for words, after in _DATA[key].items()}
+    for key in ("tips", "synonyms")
 )
 DEGREES, LEVELS, TURNED = (_DATA[key] for key in ("degrees", "levels", "turned"))
 PATTERNS["level"], PATTERNS["degree"], PATTERNS["turn"] = (
@@ -106,7 +109,9 @@ class Reference:
             raise NotApplicable("the reference has no sentence")
         letters = [char for char in self.text if char.isalpha()]
         n_latin = sum(char < "\u0250" for char in letters)
-        n_foreign, n_english = (len(PATTERNS[k].findall(self.text)) for k in ("foreign", "english"))
+        n_foreign, n_english = (
+            len(PATTERNS[k].findall(self.text)) for k in ("foreign", "english")
+        )
         if 2 * n_latin <= len(letters) or n_foreign > n_english:
             raise NotApplicable("the reference is not in English")
 

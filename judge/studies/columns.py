@@ -16,7 +16,15 @@ from pathlib import Path
 from judge.types import JudgeError
 
 FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
-    "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
+    "id": (
+        "study_id",
+        "id",
+        "study",
+        "accession_number",
+        "accession",
+        "exam_id",
+        "uid",
+    ),
     "candidate": (
         *("model_prediction", "prediction", "predicted_report", "candidate"),
         *("candidate_report", "generated", "generated_report", "hypothesis"),
@@ -40,14 +48,33 @@ TEXT = "text"
 """The column of records that are bare texts."""
 
 _RESERVED_NAMES = {
-    *("study_id", "study_class", "class_inferred", "reference", "candidate", "outcome", "reason"),
+    *(
+        "study_id",
+        "study_class",
+        "class_inferred",
+        "reference",
+        "candidate",
+        "outcome",
+        "reason",
+    ),
     *("warnings", "answer", "green"),
 }
 _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
 _ROLE = re.compile(
-    r"\A(preds?|predictions?)[-_.](?=.)|(?<=.)[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
+    r"\A(preds?|predictions?)[-_.](?=.)|(?<=.)[-_.](preds?|predictions?)\Z|\A-\Z",
+    re.IGNORECASE,
 )
-_ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt", ".xlsx"}
+_ENDS = {
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".gz",
+    ".txt",
+    ".xlsx",
+}
 _INT64 = 2**63
 _CLASSES = ("normal", "abnormal")
 
@@ -79,7 +106,9 @@ def normalise_name(name: str) -> str:
 
 def find_columns(columns: Iterable[str], name: str) -> list[str]:
     """Return the columns that a user means by `name`: of that very name, else of its letters."""
-    alike = [column for column in columns if normalise_name(column) == normalise_name(name)]
+    alike = [
+        column for column in columns if normalise_name(column) == normalise_name(name)
+    ]
     return [name] if name in alike else alike
 
 
@@ -90,14 +119,21 @@ def columns_for(names: Iterable[str], role: str) -> list[str]:
     return sorted(known, key=lambda name: wanted.index(normalise_name(name)))
 
 
-def find_column(fields: Iterable[str], wanted: str, option: str, where: str = "the studies") -> str:
+def find_column(
+    fields: Iterable[str], wanted: str, option: str, where: str = "the studies"
+) -> str:
     """Return the field that a user names with `option`; raises `JudgeError` for an unknown one."""
     fields = list(fields)
     matches = find_columns(fields, wanted)
     if len(matches) == 1:
         return matches[0]
-    wrong, there = "several fields" if matches else "no field", join_names(fields, 30) or "none"
-    raise JudgeError(f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {there}")
+    wrong, there = (
+        "several fields" if matches else "no field",
+        join_names(fields, 30) or "none",
+    )
+    raise JudgeError(
+        f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {there}"
+    )
 
 
 def join_names(items: Iterable[str], most: int = 10) -> str:
@@ -127,7 +163,9 @@ def rename_reserved(
     columns: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
         new = "patient" if name == patient else name
-        if name != patient and (name in reserved or name.startswith(_RESERVED_PREFIXES)):
+        if name != patient and (
+            name in reserved or name.startswith(_RESERVED_PREFIXES)
+        ):
             new = free_name(f"field_{name}", {*fields, *columns})
         columns[new] = tuple(column)
     return columns
@@ -144,7 +182,9 @@ def one_type(values: Sequence[object]) -> tuple[object, ...]:
     tidy = [_plain_value(value) for value in values]
     kinds = {type(value) for value in tidy if value is not None}
     if len(kinds) > 1:
-        convert = (lambda value: float(str(value))) if kinds == {int, float} else as_text
+        convert = (
+            (lambda value: float(str(value))) if kinds == {int, float} else as_text
+        )
         tidy = [None if value is None else convert(value) for value in tidy]
     return tuple(tidy)
 
@@ -166,7 +206,11 @@ def _plain_value(value: object) -> object:
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     is_whole = isinstance(value, int) and -_INT64 <= value < _INT64
-    return value if is_whole or (isinstance(value, float) and math.isfinite(value)) else str(value)
+    return (
+        value
+        if is_whole or (isinstance(value, float) and math.isfinite(value))
+        else str(value)
+    )
 
 
 def take_class(

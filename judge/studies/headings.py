@@ -29,7 +29,8 @@ _FINDINGS = (
     r"findings?"
 )
 _IMPRESSION = (
-    r"(?:(?:final|overall|radiographic|radiologic(?:al)?) )?impressions?|conclusions?|opinion"
+    r"(?:(?:final|overall|radiographic|radiologic(?:al)?) )?impressions?"
+    r"|conclusions?|opinion"
 )
 _BOTH = r"findings?\s?(?:/|&|and)\s?(?:impressions?|conclusions?)"
 _CLOSING = (
@@ -67,7 +68,8 @@ _MARKUP = "#*_> \t"
 _SENTENCE_ENDS = ".!?;\u3002"
 _BULLETS = r"-+*\u2022\u00b7\u25e6\u2023\u25aa\u2013\u2014"
 _LIST_ITEM = re.compile(
-    rf"^(?P<indent>[ \t>]*)(?:[{_BULLETS}]|\(?\d{{1,2}}[.)]|\(?[a-z][.)])[ \t]+", re.IGNORECASE
+    rf"^(?P<indent>[ \t>]*)(?:[{_BULLETS}]|\(?\d{{1,2}}[.)]|\(?[a-z][.)])[ \t]+",
+    re.IGNORECASE,
 )
 _LONGEST_QUALIFIER = 3
 _KINDS = ("both", "findings", "impression", "closing", "about")
@@ -115,7 +117,10 @@ class SplitReport:
     @property
     def has_headings(self) -> bool:
         """Whether it has a heading of the findings or of the impression."""
-        return self.section("findings") is not None or self.section("impression") is not None
+        return (
+            self.section("findings") is not None
+            or self.section("impression") is not None
+        )
 
     def section(self, name: str) -> str | None:
         """Return the text of a section, repeated ones joined; None where no heading names it."""
@@ -132,7 +137,11 @@ class SplitReport:
 
     def besides(self, name: str) -> list[Part]:
         """Return the parts that say something and are not of the section."""
-        return [part for part in self.parts if not part.holds(name) and not says_nothing(part.text)]
+        return [
+            part
+            for part in self.parts
+            if not part.holds(name) and not says_nothing(part.text)
+        ]
 
 
 def split_report(text: str) -> SplitReport:
@@ -259,4 +268,6 @@ def _is_line_of_its_own(text: str, heading: Heading, later: Sequence[Heading]) -
         return True
     next_line = len(text) - len(rest.lstrip())
     # A heading starts at its markup, or at the blanks before it.
-    return any(start <= next_line and not text[start:next_line].strip() for start in following)
+    return any(
+        start <= next_line and not text[start:next_line].strip() for start in following
+    )

@@ -79,7 +79,15 @@ _REFERENCE_WORDS = (
     "target",
     "targets",
 )
-_CANDIDATE_WORDS = ("pred", "preds", "prediction", "predictions", "hyp", "hyps", "generated")
+_CANDIDATE_WORDS = (
+    "pred",
+    "preds",
+    "prediction",
+    "predictions",
+    "hyp",
+    "hyps",
+    "generated",
+)
 
 
 def read_pair(
@@ -114,16 +122,22 @@ def read_pair(
         table, other = _load_two(preds, refs, fields)
     studies = (_join_several if fields.several else join_tables)(table, other, **how)
     notes = studies.notes + _swapped_names(preds, refs)
-    return replace(studies, model=model or studies.model or model_of(preds), notes=notes)
+    return replace(
+        studies, model=model or studies.model or model_of(preds), notes=notes
+    )
 
 
-def _load_two(preds: str, refs: str, fields: NamedFields) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _load_two(
+    preds: str, refs: str, fields: NamedFields
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read two files, with the ids by which they are joined."""
     tables = read_table(preds, "preds", fields), read_table(refs, "refs", fields)
     return _with_ids(*tables, choose_ids(*tables, fields.id, several=fields.several))
 
 
-def _with_ids(preds: Table, refs: Table, pairing: Pairing) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _with_ids(
+    preds: Table, refs: Table, pairing: Pairing
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     frames = by_id(preds, pairing.preds), by_id(refs, pairing.refs)
     for frame in frames:
         frame.attrs["by_position"] = pairing.by_position
@@ -132,13 +146,20 @@ def _with_ids(preds: Table, refs: Table, pairing: Pairing) -> tuple[pd.DataFrame
 
 def _swapped_names(preds: str, refs: str | None) -> tuple[str, ...]:
     """Return a note where the names of the files say that they are in the wrong order."""
-    names = [re.sub(r"[^a-z]+", " ", stem_of(path or "").lower()).split() for path in (preds, refs)]
-    is_reference, is_candidate = ({*words} for words in (_REFERENCE_WORDS, _CANDIDATE_WORDS))
+    names = [
+        re.sub(r"[^a-z]+", " ", stem_of(path or "").lower()).split()
+        for path in (preds, refs)
+    ]
+    is_reference, is_candidate = (
+        {*words} for words in (_REFERENCE_WORDS, _CANDIDATE_WORDS)
+    )
     if is_reference.isdisjoint(names[0]) or is_candidate.isdisjoint(names[1]):
         return ()
     if is_candidate & {*names[0]} or is_reference & {*names[1]}:
         return ()
-    return (f"PREDS is {preds} and REFS is {refs}: are they swapped? PREDS comes first",)
+    return (
+        f"PREDS is {preds} and REFS is {refs}: are they swapped? PREDS comes first",
+    )
 
 
 def _read_run(
@@ -165,21 +186,29 @@ def _read_run(
     if combined is None and manifest.shard is None and not is_old:
         known = Signature.parse(manifest.signature)["studies"]
         if studies_digest(map(_study_of, records)) != known:
-            raise RunFileError(path, "its studies are not those that the run's signature is of")
+            raise RunFileError(
+                path, "its studies are not those that the run's signature is of"
+            )
     if combined is not None and combined.of == "reference":
-        raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
+        raise JudgeError(
+            f"{source} is made of several references a study; give PREDS and REFS"
+        )
     if section not in (None, judged):
         raise JudgeError(f"{source} is a run of the section {judged}, and has no other")
     by_id = {record["study_id"]: record for record in records}
     if len(by_id) < len(records):
         raise RunFileError(path, "a study is in it twice")
-    references = {name: [record["fields"].get(name) for record in records] for name in names}
+    references = {
+        name: [record["fields"].get(name) for record in records] for name in names
+    }
     references[judged] = [record["reference"] for record in records]
     # A reader's files may lack candidates, which the reader saw elsewhere.
     is_reader = manifest.reading is not None
     candidates = {judged: [record["candidate"] or None for record in records]}
     index = pd.Index(by_id, name="study_id")
-    preds, refs = (pd.DataFrame(side, index, dtype=object) for side in (candidates, references))
+    preds, refs = (
+        pd.DataFrame(side, index, dtype=object) for side in (candidates, references)
+    )
     file = InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records))
     preds.attrs = refs.attrs = {"name": f"the run {source}", "file": file, "notes": ()}
     studies = join_tables(preds, refs, section=judged, null_is_missing=is_reader, **how)
@@ -223,14 +252,24 @@ def _join_several(
     refs = _explode(refs, fields)
     source = refs.attrs["name"]
     if refs.index.is_unique:
-        raise JudgeError(f"each study of {source} has one reference: leave --references out")
+        raise JudgeError(
+            f"each study of {source} has one reference: leave --references out"
+        )
     names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
     if column := next(iter(find_columns(refs.columns, "reference_id")), None):
         names = ["" if name is None else str(name).strip() for name in refs[column]]
-        (study_id, name), n = Counter(zip(refs.index, names, strict=True)).most_common(1)[0]
+        (study_id, name), n = Counter(zip(refs.index, names, strict=True)).most_common(
+            1
+        )[0]
         if n > 1 or "" in names:
-            which = f"{name!r} twice in study {study_id!r}" if n > 1 else "nothing in some record"
-            raise JudgeError(f"{source}: {column} tells references apart; it has {which}")
+            which = (
+                f"{name!r} twice in study {study_id!r}"
+                if n > 1
+                else "nothing in some record"
+            )
+            raise JudgeError(
+                f"{source}: {column} tells references apart; it has {which}"
+            )
         refs = refs.drop(columns=column)
     _, reference = report_fields(refs if is_one else preds, refs, fields)
     reports = read_reports(refs, reference)
@@ -243,9 +282,13 @@ def _join_several(
     # A study's first record with a text, or its first, in the order of the studies.
     first = refs.iloc[sorted(range(len(refs)), key=lambda row: not texts[row])]
     first = first[~first.index.duplicated()].loc[list(every)]
-    studies = join_tables(first if is_one else preds, first, fields=fields, section=chosen, **how)
+    studies = join_tables(
+        first if is_one else preds, first, fields=fields, section=chosen, **how
+    )
     notes = studies.notes
-    if empty := [study_id for study_id, text in zip(refs.index, texts, strict=True) if not text]:
+    if empty := [
+        study_id for study_id, text in zip(refs.index, texts, strict=True) if not text
+    ]:
         notes += (f"empty references, left out: {len(empty):,} ({first_ids(empty)})",)
     every_reference = tuple(tuple(every[study_id]) for study_id in studies.study_ids)
     return replace(studies, notes=notes, every_reference=every_reference)
@@ -255,12 +298,18 @@ def _explode(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
     roles = ("findings", "impression", "report", "reference")
     wanted = {name for role in roles for name in columns_for(refs.columns, role)}
     wanted |= {*find_columns(refs.columns, fields.reference or "")}
-    lists = [name for name in refs.columns if name in wanted and list in map(type, refs[name])]
+    lists = [
+        name
+        for name in refs.columns
+        if name in wanted and list in map(type, refs[name])
+    ]
     try:
         exploded = refs.explode(lists) if lists else refs
     except ValueError as error:
         source = refs.attrs["name"]
-        raise JudgeError(f"{source}: lists of unlike lengths in {', '.join(lists)}") from error
+        raise JudgeError(
+            f"{source}: lists of unlike lengths in {', '.join(lists)}"
+        ) from error
     return exploded.astype(object).where(exploded.notna(), None)
 
 
@@ -293,21 +342,35 @@ def from_python(
         for name, side in sides.items() if study_ids is not None else ():
             ids, values = values_of("study_ids", study_ids), values_of(name, side)
             if len(values) != len(ids):
-                raise JudgeError(f"{name} has {len(values)} values and there are {len(ids)} ids")
+                raise JudgeError(
+                    f"{name} has {len(values)} values and there are {len(ids)} ids"
+                )
             sides[name] = pd.Series(values, ids, dtype=object)
         theirs, ours = (table_of(name, side) for name, side in sides.items())
         preds, refs = _with_ids(ours, theirs, choose_ids(ours, theirs, named.id))
     are_texts = list(refs) == list(preds) == [TEXT]
     by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
-        raise JudgeError("a table holds everything: put study_ids, study_classes and fields in it")
-    beside = {name: values_of(f"the field {name!r}", field) for name, field in further.items()}
+        raise JudgeError(
+            "a table holds everything: put study_ids, study_classes and fields in it"
+        )
+    beside = {
+        name: values_of(f"the field {name!r}", field) for name, field in further.items()
+    }
     for name, field in further.items():
         n, index = len(beside[name]), getattr(field, "index", None)
-        if by_id and isinstance(index, pd.Index) and [*map(to_id, index)] != [*refs.index]:
-            raise JudgeError(f"the field {name!r} has another index than the references")
+        if (
+            by_id
+            and isinstance(index, pd.Index)
+            and [*map(to_id, index)] != [*refs.index]
+        ):
+            raise JudgeError(
+                f"the field {name!r} has another index than the references"
+            )
         if n != len(refs):
-            raise JudgeError(f"{name!r} has {n} values and there are {len(refs)} references")
+            raise JudgeError(
+                f"{name!r} has {n} values and there are {len(refs)} references"
+            )
     return join_tables(
         preds,
         refs,
@@ -354,23 +417,36 @@ def join_tables(
     ]
     references, candidates = references.loc[study_ids], candidates.loc[study_ids]
     rows = refs.index.get_indexer(pd.Index(study_ids))
-    of_refs = _columns(refs, {*reference.values(), *(candidate.values() if is_one else ())})
+    of_refs = _columns(
+        refs, {*reference.values(), *(candidate.values() if is_one else ())}
+    )
     of_refs |= beside or {}
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
     of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
-    merged = {name: one_type(values) for name, values in (of_refs | of_preds | of_refs).items()}
+    merged = {
+        name: one_type(values)
+        for name, values in (of_refs | of_preds | of_refs).items()
+    }
     classes, class_field, tidy = take_class(merged, len(study_ids), fields.study_class)
-    named_patient = fields.patient and find_column(tidy, fields.patient, "--column patient")
+    named_patient = fields.patient and find_column(
+        tidy, fields.patient, "--column patient"
+    )
     final = rename_reserved(tidy, reserved, named_patient)
-    patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
+    patient = named_patient or next(
+        (name for name in FIELD_NAMES["patient"] if name in tidy), None
+    )
     names_of = list(zip(tidy, final, strict=True))
     if len(study_ids) > 1 and list(references[chosen]) == list(candidates[chosen]):
         notes.append("PREDS and REFS hold the same texts: is it one file twice?")
-    notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
+    notes += [
+        f"the field {old} is kept as {new}" for old, new in names_of if old != new
+    ]
     # A field `model` of references in a file of their own is of something else, a scanner say.
     models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
     named = models.get("model", ())
-    model_names = {str(one).strip() if isinstance(one, str | int | float) else "" for one in named}
+    model_names = {
+        str(one).strip() if isinstance(one, str | int | float) else "" for one in named
+    }
     if preds.attrs.get("by_position"):
         id_field = POSITION
     elif refs.index.name is None:
@@ -401,7 +477,9 @@ def join_tables(
         read_from=read_from,
         omitted={why: len(ids) for why, ids in omitted.items()},
         omitted_ids={why: tuple(ids[:5]) for why, ids in omitted.items()},
-        inputs=tuple(filter(None, dict.fromkeys((preds.attrs["file"], refs.attrs["file"])))),
+        inputs=tuple(
+            filter(None, dict.fromkeys((preds.attrs["file"], refs.attrs["file"])))
+        ),
         notes=tuple(notes),
     )
 
@@ -412,20 +490,30 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> None:
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
             several = "; --references takes several of a study" if frame is refs else ""
             ids = f"{len(twice)} ({first_ids(twice)})"
-            raise JudgeError(f"{frame.attrs['name']} has ids more than once: {ids}{several}")
+            raise JudgeError(
+                f"{frame.attrs['name']} has ids more than once: {ids}{several}"
+            )
 
 
 def _mismatch(
-    preds: pd.DataFrame, refs: pd.DataFrame, section: Section, omitted: Mapping[str, list[str]]
+    preds: pd.DataFrame,
+    refs: pd.DataFrame,
+    section: Section,
+    omitted: Mapping[str, list[str]],
 ) -> str:
     """Return why some studies cannot be judged, and what would help."""
     names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
     if preds.index.intersection(refs.index).empty:
         ids = (f"{frame.attrs['name']} has {len(frame):,} ({first_ids(list(frame.index))})"
                for frame in (preds, refs))  # fmt: skip
-        hint = _alike(preds, refs) or "correct the ids, or name their field with --column id=FIELD"
+        hint = (
+            _alike(preds, refs)
+            or "correct the ids, or name their field with --column id=FIELD"
+        )
         return f"{names} have no id in common: {' and '.join(ids)}; {hint}"
-    whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
+    whys = "; ".join(
+        f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items()
+    )
     n_left = len({*preds.index} | {*refs.index}) - sum(map(len, omitted.values()))
     advice = []
     if any(why in (ONLY_IN_PREDS, ONLY_IN_REFS) for why in omitted):
@@ -465,7 +553,9 @@ def _position_note(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     if are_lists or not preds.attrs.get("by_position"):
         return []
     names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
-    return [f"joined by position: {names} have no ids in common, so record 1 goes with record 1"]
+    return [
+        f"joined by position: {names} have no ids in common, so record 1 goes with record 1"
+    ]
 
 
 def _section_notes(references: pd.DataFrame, chosen: Section) -> list[str]:
@@ -482,7 +572,10 @@ def _section_notes(references: pd.DataFrame, chosen: Section) -> list[str]:
 
 
 def _heading_notes(
-    references: Reports, candidates: Reports, chosen: Section, study_ids: Collection[str]
+    references: Reports,
+    candidates: Reports,
+    chosen: Section,
+    study_ids: Collection[str],
 ) -> list[str]:
     """Return what headings did: texts that are not judged, and a few reports with headings."""
     notes = []
@@ -521,9 +614,13 @@ def _heading_notes(
     return notes
 
 
-def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
+def _join(
+    references: pd.Series, candidates: pd.Series
+) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    reasons = {one: ONLY_IN_PREDS for one in candidates.index if one not in references.index}
+    reasons = {
+        one: ONLY_IN_PREDS for one in candidates.index if one not in references.index
+    }
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
             reasons[study_id] = ONLY_IN_REFS
@@ -534,9 +631,15 @@ def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict
     omitted: dict[str, list[str]] = {}
     for study_id, reason in reasons.items():
         omitted.setdefault(reason, []).append(study_id)
-    return [study_id for study_id in references.index if study_id not in reasons], omitted
+    return [
+        study_id for study_id in references.index if study_id not in reasons
+    ], omitted
 
 
 def _columns(frame: pd.DataFrame, used: Collection[str]) -> dict[str, list[Any]]:
     columns = {name: list(frame[name]) for name in frame.columns if name not in used}
-    return {name: values for name, values in columns.items() if not is_report_field(name, values)}
+    return {
+        name: values
+        for name, values in columns.items()
+        if not is_report_field(name, values)
+    }

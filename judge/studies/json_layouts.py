@@ -27,7 +27,9 @@ INDEX = "__index_level_0__"
 Columns = dict[str, list[Any]]
 
 _TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
-_REPORT_NAMES = {normalise_name(name) for role in _TEXT_ROLES for name in FIELD_NAMES[role]}
+_REPORT_NAMES = {
+    normalise_name(name) for role in _TEXT_ROLES for name in FIELD_NAMES[role]
+}
 _COLUMN_NAMES = _REPORT_NAMES | {normalise_name(name) for name in FIELD_NAMES["id"]}
 # Keys that name a list of reports, and no study.
 _WRAPPERS = {
@@ -85,7 +87,9 @@ def columns_of_list(name: str, values: Sequence[Any], below: str = "") -> Column
 def _check_texts(name: str, values: Sequence[Any]) -> None:
     """Raise `JudgeError` for a list of numbers and the like."""
     for number, value in enumerate(values, 1):
-        is_missing = value is None or value != value  # NaN; pandas' NA is left for later
+        is_missing = (
+            value is None or value != value
+        )  # NaN; pandas' NA is left for later
         if isinstance(value, bool | int | float) and not is_missing:
             raise JudgeError(
                 f"{name}: record {number} is {_described(value)}; expected a report, or an object "
@@ -117,7 +121,9 @@ def _columns_of_object(
     if _is_keyed(entries, several=several):
         return columns_of_keyed(name, entries), ""
     # An empty list holds no records.
-    lists = [str(key) for key, value in entries.items() if isinstance(value, list) and value]
+    lists = [
+        str(key) for key, value in entries.items() if isinstance(value, list) and value
+    ]
     if len(lists) == 1:
         values = next(value for key, value in entries.items() if str(key) == lists[0])
         return columns_of_list(name, values, lists[0]), lists[0]
@@ -163,7 +169,9 @@ def _is_keyed(entries: Mapping[Any, Any], *, several: bool) -> bool:
         return not (is_nested and any(map(_has_records, records[0].values())))
     if not lists:
         return True
-    if any(_is_wrapper(key) for key, value in entries.items() if isinstance(value, list)):
+    if any(
+        _is_wrapper(key) for key, value in entries.items() if isinstance(value, list)
+    ):
         return False
     if len(texts) + len(lists) < len(values):
         return False  # numbers beside a list describe it; they are no reports
@@ -172,7 +180,9 @@ def _is_keyed(entries: Mapping[Any, Any], *, several: bool) -> bool:
 
 
 def _has_records(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, list) and any(isinstance(record, Mapping) for record in value)
+    return isinstance(value, list) and any(
+        isinstance(record, Mapping) for record in value
+    )
 
 
 def _has_report(record: Mapping[Any, Any]) -> bool:
@@ -185,7 +195,9 @@ def _is_wrapper(key: object) -> bool:
     return bool({name, name.removesuffix("s")} & (_REPORT_NAMES | _WRAPPERS))
 
 
-def _columns_by_row(entries: Mapping[Any, Any], known: Collection[str]) -> Columns | None:
+def _columns_by_row(
+    entries: Mapping[Any, Any], known: Collection[str]
+) -> Columns | None:
     """Return the columns of pandas' `to_json()`: objects of row to value, None for another shape.
 
     It is told from records by study id by its names: those of columns stand outside.
@@ -203,23 +215,32 @@ def _columns_by_row(entries: Mapping[Any, Any], known: Collection[str]) -> Colum
     has_fields = any(normalise_name(str(row)) in known for row in rows)
     if has_fields or not (has_known or (is_numbered and rows)):
         return None
-    table = {str(name): [column[row] for row in rows] for name, column in entries.items()}
+    table = {
+        str(name): [column[row] for row in rows] for name, column in entries.items()
+    }
     if not is_numbered:
         table[INDEX] = rows
     return table
 
 
-def _columns_as_lists(entries: Mapping[Any, Any], known: Collection[str]) -> Columns | None:
+def _columns_as_lists(
+    entries: Mapping[Any, Any], known: Collection[str]
+) -> Columns | None:
     """Return columns that are written as lists of one length, None for another shape."""
     columns = {str(name): value for name, value in entries.items()}
-    if not all(isinstance(column, list) for column in columns.values()) or len(columns) < 2:
+    if (
+        not all(isinstance(column, list) for column in columns.values())
+        or len(columns) < 2
+    ):
         return None
     lengths = {len(column) for column in columns.values()}
     has_known = any(normalise_name(name) in known for name in columns)
     return columns if has_known and len(lengths) == 1 else None
 
 
-def _split_columns(entries: Mapping[Any, Any], _known: Collection[str]) -> Columns | None:
+def _split_columns(
+    entries: Mapping[Any, Any], _known: Collection[str]
+) -> Columns | None:
     """Return the columns of pandas' orient="split", None for another shape."""
     if not {"columns", "data"} <= {*entries} <= {"columns", "data", "index"}:
         return None
@@ -229,7 +250,11 @@ def _split_columns(entries: Mapping[Any, Any], _known: Collection[str]) -> Colum
     if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
         return None
     table = {str(name): [row[at] for row in rows] for at, name in enumerate(names)}
-    if isinstance(index, list) and len(index) == len(rows) and index != list(range(len(rows))):
+    if (
+        isinstance(index, list)
+        and len(index) == len(rows)
+        and index != list(range(len(rows)))
+    ):
         table[INDEX] = index
     return table
 

@@ -58,7 +58,12 @@ FILE_NAMES = "the file names"
 UNNAMED = (INDEX, "column_1", "Unnamed: 0")
 """The names of an index that was written without one."""
 
-_PARQUET, _GZIP, _ZIP, _OLD_EXCEL = b"PAR1", b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_PARQUET, _GZIP, _ZIP, _OLD_EXCEL = (
+    b"PAR1",
+    b"\x1f\x8b",
+    b"PK\x03\x04",
+    b"\xd0\xcf\x11\xe0",
+)
 _FORMS = "give JSON, JSON Lines, CSV or TSV with a header, Parquet, or a .txt with a report a line"
 _JSON_LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".tsv", ".txt")
@@ -71,7 +76,9 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _SEPARATOR = re.compile(r'\A"?sep=(.)"?[ \t]*\r?(?:\n|\Z)', re.IGNORECASE)
-_COLUMN_NAMES = {normalise_name(name) for names in FIELD_NAMES.values() for name in names}
+_COLUMN_NAMES = {
+    normalise_name(name) for names in FIELD_NAMES.values() for name in names
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +107,9 @@ class Table:
         has_keys = KEYS in self.columns and not is_numbered
         known = [] if has_keys else columns_for(self.columns, "id")
         others = [self.index, KEYS, FILE_NAMES, *UNNAMED]
-        return known + [name for name in others if name in self.columns and name not in known]
+        return known + [
+            name for name in others if name in self.columns and name not in known
+        ]
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
@@ -140,7 +149,9 @@ def read_table(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Tab
         elif spreadsheets.is_workbook(data):
             columns = spreadsheets.read(name, data, MAX_INPUT)
         else:
-            columns, below = _read_text(name, decode(name, data, fields.encoding), fields)
+            columns, below = _read_text(
+                name, decode(name, data, fields.encoding), fields
+            )
     table = _cleaned(Table(name=name, columns=columns, first=1))
     file = InputFile(source, role, digest, len(table))
     notes = (f"{name}: the records are those below {below!r}",) if below else ()
@@ -149,7 +160,9 @@ def read_table(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Tab
 
 def table_of(name: str, value: Any) -> Table:  # noqa: ANN401
     """Return the columns of a Python object; records without ids are numbered from 0."""
-    if hasattr(value, "to_pandas"):  # a dataset of Hugging Face, a table of Arrow or Polars
+    if hasattr(
+        value, "to_pandas"
+    ):  # a dataset of Hugging Face, a table of Arrow or Polars
         value = value.to_pandas()
     named = None
     if isinstance(value, pd.DataFrame):
@@ -185,7 +198,9 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
     """Return a list of values, one a study; raises `JudgeError` for one text, a set, a mapping."""
     is_other = isinstance(values, str | bytes | Mapping | set | frozenset)
     if is_other or hasattr(values, "columns") or not isinstance(values, Iterable):
-        raise JudgeError(f"{name} is one {type(values).__name__}; give a list with a value a study")
+        raise JudgeError(
+            f"{name} is one {type(values).__name__}; give a list with a value a study"
+        )
     return list(map(_clean, values))
 
 
@@ -195,7 +210,9 @@ def to_id(value: object) -> str | None:
         return replace_surrogates(value) if value.strip() else None
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+    return (
+        str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+    )
 
 
 def read_content(source: str) -> tuple[str, bytes, str]:
@@ -227,7 +244,9 @@ def _unpack(name: str, file: gzip.GzipFile) -> bytes:
 def _check_size(name: str, n_bytes: int) -> None:
     """Refuse what unpacks to too much: a file may be an upload."""
     if n_bytes > MAX_INPUT:
-        raise JudgeError(f"{name} unpacks to more than {MAX_INPUT / 1e9:g} GB; split it")
+        raise JudgeError(
+            f"{name} unpacks to more than {MAX_INPUT / 1e9:g} GB; split it"
+        )
 
 
 def decode(name: str, data: bytes, encoding: str | None = None) -> str:
@@ -236,15 +255,21 @@ def decode(name: str, data: bytes, encoding: str | None = None) -> str:
     A byte order mark comes first, then UTF-8, then `encoding`: of two files, one may be in UTF-8.
     """
     if data.startswith(_ZIP):
-        raise JudgeError(f"{name} is an archive; unpack it, and give the file that is in it")
+        raise JudgeError(
+            f"{name} is an archive; unpack it, and give the file that is in it"
+        )
     if data.startswith(_OLD_EXCEL):
-        raise JudgeError(f"{name} is a workbook of Excel before 2007; save it as .xlsx or CSV")
+        raise JudgeError(
+            f"{name} is a workbook of Excel before 2007; save it as .xlsx or CSV"
+        )
     chosen = _encoding(data, encoding)
     try:
         text = data.decode(chosen)
     except ValueError as error:
         if encoding:
-            raise JudgeError(f"{name} is not text in {encoding}, nor in UTF-8") from error
+            raise JudgeError(
+                f"{name} is not text in {encoding}, nor in UTF-8"
+            ) from error
         raise JudgeError(
             f"{name} is not text in UTF-8; say what it is in with --encoding, which is cp1252 for "
             f"files from Excel on Windows; otherwise {_FORMS}"
@@ -288,7 +313,9 @@ def _read_folder(source: str, encoding: str | None) -> tuple[str, Columns, str]:
     """Read the .txt files of a folder and of its folders: a report a file, the name is the id."""
     folder = Path(source)
     try:
-        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+        names = sorted(
+            path.relative_to(folder).as_posix() for path in folder.rglob("*")
+        )
     except OSError as error:
         raise JudgeError(f"cannot read {source}: {error.strerror}") from error
     visible = [name for name in names if not re.search(r"(?:\A|/)\.", name)]
@@ -296,7 +323,9 @@ def _read_folder(source: str, encoding: str | None) -> tuple[str, Columns, str]:
     if not texts:
         is_run = {"manifest.json", "annotations.jsonl"} <= {*visible}
         if is_run:
-            raise JudgeError(f"{source} is the folder of a run; give it alone, without REFS")
+            raise JudgeError(
+                f"{source} is the folder of a run; give it alone, without REFS"
+            )
         there = join_names(visible, 5) or "nothing"
         raise JudgeError(f"{source} is a folder without .txt files; it has: {there}")
     digest = hashlib.sha256()
@@ -323,7 +352,9 @@ def _read_parquet(name: str, data: bytes) -> Columns:
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         _check_names(name, file.schema_arrow.names)
-        names = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
+        names = [
+            field.name for field in file.schema_arrow if "binary" not in str(field.type)
+        ]
         for batch in file.iter_batches(256, columns=names, use_threads=False):
             for field in names:
                 column = batch[field]
@@ -398,7 +429,9 @@ def read_delimited(name: str, text: str) -> Columns:
     try:
         for row in filter(any, lines):
             if not names:
-                names = [cell.strip() or f"column_{n}" for n, cell in enumerate(row, start=1)]
+                names = [
+                    cell.strip() or f"column_{n}" for n, cell in enumerate(row, start=1)
+                ]
             elif len(row) == len(names):
                 rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
             else:
@@ -411,9 +444,15 @@ def read_delimited(name: str, text: str) -> Columns:
         line = lines.line_num + n_skipped
         raise JudgeError(f"{name}: no CSV or TSV in line {line}: {error}") from error
     if not rows:
-        taken = f"its one line, {names[0][:40]!r}, is taken for a header" if len(names) == 1 else ""
+        taken = (
+            f"its one line, {names[0][:40]!r}, is taken for a header"
+            if len(names) == 1
+            else ""
+        )
         why = taken or "it has a header and no rows"
-        raise JudgeError(f"{name} holds no study: {why}; a file with a report a line is a .txt")
+        raise JudgeError(
+            f"{name} holds no study: {why}; a file with a report a line is a .txt"
+        )
     _check_names(name, names)
     return {field: [row[column] for row in rows] for column, field in enumerate(names)}
 
@@ -431,14 +470,18 @@ def by_id(table: Table, id_field: str | None) -> pd.DataFrame:
     ids = list(map(to_id, values))
     if None in ids:
         row = ids.index(None) + 1
-        raise JudgeError(f"{table.name}: record {row} of {count} has no id in {id_field!r}")
+        raise JudgeError(
+            f"{table.name}: record {row} of {count} has no id in {id_field!r}"
+        )
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
     for field in (KEYS, FILE_NAMES, INDEX):
         columns.pop(field, None)
     for field in columns_for(columns, "id") if id_field == KEYS else ():
         if list(map(to_id, columns[field])) == ids:
             del columns[field]
-    frame = pd.DataFrame(columns, pd.Index(ids, dtype=object, name=id_field), dtype=object)
+    frame = pd.DataFrame(
+        columns, pd.Index(ids, dtype=object, name=id_field), dtype=object
+    )
     frame.attrs = {"name": table.name, "file": table.file, "notes": table.notes}
     return frame
 
@@ -450,7 +493,9 @@ def _check_names(name: str, columns: Sequence[str]) -> None:
             "are not of the studies"
         )
     if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
-        raise JudgeError(f"{name} has two columns named {join_names(repeated)}; rename one")
+        raise JudgeError(
+            f"{name} has two columns named {join_names(repeated)}; rename one"
+        )
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401

@@ -101,7 +101,9 @@ class _Side:
             texts = [to_id(value) for value in table.columns[name]]
             if None not in texts:
                 ids[name] = [str(text) for text in texts]
-        unique = {name: texts for name, texts in ids.items() if len({*texts}) == len(texts)}
+        unique = {
+            name: texts for name, texts in ids.items() if len({*texts}) == len(texts)
+        }
         return cls(table, ids, unique)
 
 
@@ -301,7 +303,9 @@ def _check_position(preds: Table, refs: Table) -> None:
 
 def _not_reports(table: Table) -> list[str]:
     """Return the columns of a table that hold no reports."""
-    reports = {name for role in _TEXT_ROLES for name in columns_for(table.columns, role)}
+    reports = {
+        name for role in _TEXT_ROLES for name in columns_for(table.columns, role)
+    }
     return [name for name in table.columns if name not in reports]
 
 
@@ -314,4 +318,8 @@ def _or_name_them(table: Table) -> str:
     if table.file is None and list(table.columns) == [TEXT]:
         return ", or give study_ids for both sides"
     fields = [name for name in _not_reports(table) if name not in UNNAMED]
-    return f", or say which field has them with --column id: {join_names(fields)}" if fields else ""
+    return (
+        f", or say which field has them with --column id: {join_names(fields)}"
+        if fields
+        else ""
+    )

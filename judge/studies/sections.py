@@ -8,7 +8,13 @@ from typing import Literal
 
 import pandas as pd
 
-from judge.studies.columns import TEXT, NamedFields, columns_for, find_column, join_names
+from judge.studies.columns import (
+    TEXT,
+    NamedFields,
+    columns_for,
+    find_column,
+    join_names,
+)
 from judge.studies.headings import SplitReport, split_report, without_blank_sections
 from judge.text import says_nothing
 from judge.types import JudgeError
@@ -55,7 +61,9 @@ def report_fields(
     candidate = _named_fields(preds, fields.candidate, "candidate")
     reference = _named_fields(refs, fields.reference, "reference")
     if is_one and candidate and candidate == reference:
-        raise JudgeError(f"--column candidate and --column reference both name {fields.candidate}")
+        raise JudgeError(
+            f"--column candidate and --column reference both name {fields.candidate}"
+        )
     if not candidate:
         taken = reference.values() if is_one else ()
         candidate = _find_fields(preds, "candidate", {"whole": ("candidate",)}, taken)
@@ -63,15 +71,24 @@ def report_fields(
         taken = candidate.values() if is_one else ()
         parts = _PARTS | {"whole": ("report", "reference")}
         reference = _find_fields(refs, "reference", parts, taken)
-    if not candidate and not is_one:  # a section is a candidate's too, in their own file
-        candidate = _find_fields(preds, "candidate", _PARTS | {"whole": ("report",)}, ())
-    for side, frame, chosen in (("candidate", preds, candidate), ("reference", refs, reference)):
+    if (
+        not candidate and not is_one
+    ):  # a section is a candidate's too, in their own file
+        candidate = _find_fields(
+            preds, "candidate", _PARTS | {"whole": ("report",)}, ()
+        )
+    for side, frame, chosen in (
+        ("candidate", preds, candidate),
+        ("reference", refs, reference),
+    ):
         if not chosen:
             raise JudgeError(_no_text(side, frame, preds, refs))
     return candidate, reference
 
 
-def _no_text(side: str, frame: pd.DataFrame, preds: pd.DataFrame, refs: pd.DataFrame) -> str:
+def _no_text(
+    side: str, frame: pd.DataFrame, preds: pd.DataFrame, refs: pd.DataFrame
+) -> str:
     """Return why a table has no reports of a side, and what to do."""
     names = join_names(str(name) for name in (frame.index.name, *frame.columns) if name)
     what = f"{frame.attrs['name']} has no field of {side}s, only: {names}"
@@ -79,7 +96,9 @@ def _no_text(side: str, frame: pd.DataFrame, preds: pd.DataFrame, refs: pd.DataF
         return f"{what}. Are PREDS and REFS swapped? PREDS, the candidates, comes first"
     say = f"say which field has them, --column {side}=FIELD"
     return (
-        f"{what}; {say}, or give two files, PREDS and REFS" if preds is refs else f"{what}; {say}"
+        f"{what}; {say}, or give two files, PREDS and REFS"
+        if preds is refs
+        else f"{what}; {say}"
     )
 
 
@@ -97,7 +116,10 @@ def _named_fields(frame: pd.DataFrame, wanted: str | None, side: str) -> Fields:
 
 
 def _find_fields(
-    frame: pd.DataFrame, side: str, parts: Mapping[str, Sequence[str]], taken: Collection[str]
+    frame: pd.DataFrame,
+    side: str,
+    parts: Mapping[str, Sequence[str]],
+    taken: Collection[str],
 ) -> Fields:
     fields = {}
     for part, roles in parts.items():
@@ -107,12 +129,20 @@ def _find_fields(
             name
             for name in names
             if name not in taken
-            and (name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name]))
+            and (
+                name == TEXT
+                or _may_be_text(frame[name])
+                or list in map(type, frame[name])
+            )
         ]
         names = [name for name in names if _has_reports(frame[name])] or names
-        if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
+        if odd := [
+            name for name in names if list(frame[name]) != list(frame[names[0]])
+        ]:
             which = f"say by --column {side} which field holds the {side}"
-            raise JudgeError(f"{frame.attrs['name']}: {which}: {join_names([names[0], *odd])}")
+            raise JudgeError(
+                f"{frame.attrs['name']}: {which}: {join_names([names[0], *odd])}"
+            )
         if names:
             fields[part] = names[0]
     return fields
@@ -120,12 +150,16 @@ def _find_fields(
 
 def is_report_field(name: str, column: Iterable[object]) -> bool:
     """Return whether a field holds report text, which is not kept beside the study."""
-    return any(columns_for([name], role) for role in _TEXT_ROLES) and _may_be_text(column)
+    return any(columns_for([name], role) for role in _TEXT_ROLES) and _may_be_text(
+        column
+    )
 
 
 def _has_reports(column: Iterable[object]) -> bool:
     """Return whether any value says something."""
-    return any(not isinstance(value, str | None) or not says_nothing(value) for value in column)
+    return any(
+        not isinstance(value, str | None) or not says_nothing(value) for value in column
+    )
 
 
 def _may_be_text(column: Iterable[object]) -> bool:
@@ -148,7 +182,10 @@ def read_reports(
     and one that lacks a section otherwise is "" there. Blank sections of a whole report are left
     out of it.
     """
-    sides = {part: _texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")}
+    sides = {
+        part: _texts(frame, fields.get(part))
+        for part in ("findings", "impression", "whole")
+    }
     rows: list[dict[str, str | None]] = []
     split: dict[str, SplitReport] = {}
     for place, study_id in enumerate(frame.index):
@@ -172,7 +209,9 @@ def read_reports(
                     row[name] = ""
         rows.append(row)
     n_whole = sum(not says_nothing(whole) for whole in sides["whole"])
-    return Reports(pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object), split, n_whole)
+    return Reports(
+        pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object), split, n_whole
+    )
 
 
 def _from_whole(parts: SplitReport, name: str, *, are_candidates: bool) -> str | None:
@@ -206,7 +245,11 @@ def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
             value = value[0] if value else None
         if value is not None and not isinstance(value, str):
             raise JudgeError(_not_a_text(frame, name, study_id, value))
-        text = None if value is None else value.replace("\r\n", "\n").replace("\r", "\n").strip()
+        text = (
+            None
+            if value is None
+            else value.replace("\r\n", "\n").replace("\r", "\n").strip()
+        )
         texts.append(text)
     return texts
 

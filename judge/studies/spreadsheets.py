@@ -44,7 +44,9 @@ def read(name: str, data: bytes, most: int) -> Columns:
             n_bytes = sum(entry.file_size for entry in archive.infolist())
         if n_bytes > most:
             raise JudgeError(f"{name} unpacks to more than {most / 1e9:g} GB; split it")
-        workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        workbook = openpyxl.load_workbook(
+            io.BytesIO(data), read_only=True, data_only=True
+        )
         sheets = {
             sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)]
             for sheet in workbook.worksheets
@@ -61,7 +63,9 @@ def read(name: str, data: bytes, most: int) -> Columns:
         TypeError,
         ValueError,
     ) as error:
-        raise JudgeError(f"{name} is a damaged workbook of Excel; save it again") from error
+        raise JudgeError(
+            f"{name} is a damaged workbook of Excel; save it again"
+        ) from error
     filled = {title: _without_blanks(rows) for title, rows in sheets.items()}
     tables = {title: rows for title, rows in filled.items() if len(rows) > 1}
     if len(tables) > 1:
@@ -93,8 +97,12 @@ def _columns(name: str, rows: list[list[Any]]) -> Columns:
         names.append(title or f"column_{number}")
     repeated = sorted({title for title in names if names.count(title) > 1})
     if repeated:
-        raise JudgeError(f"{name} has two columns named {', '.join(repeated)}; rename one")
-    return {title: [_plain(row[at]) for row in records] for at, title in enumerate(names)}
+        raise JudgeError(
+            f"{name} has two columns named {', '.join(repeated)}; rename one"
+        )
+    return {
+        title: [_plain(row[at]) for row in records] for at, title in enumerate(names)
+    }
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401

@@ -17,8 +17,19 @@ from judge.types import MODALITIES, JudgeError, Study
 
 CONTEXT_FIELDS = (
     *("context", "age", "patient_age", "sex", "patient_sex", "gender"),
-    *("indication", "indications", "history", "clinical_history", "clinical_indication"),
-    *("clinical_information", "clinical_data", "reason_for_exam", "reason_for_examination"),
+    *(
+        "indication",
+        "indications",
+        "history",
+        "clinical_history",
+        "clinical_indication",
+    ),
+    *(
+        "clinical_information",
+        "clinical_data",
+        "reason_for_exam",
+        "reason_for_examination",
+    ),
     *("procedure", "exam", "examination", "technique", "comparison", "comparisons"),
 )
 """Names of fields that describe the patient and the examination."""
@@ -74,9 +85,18 @@ class JudgeContext:
     @property
     def signature(self) -> list[str]:
         """The parts of a signature that name the fields; none where nothing is shown."""
-        parts = {"context": self.context, "prior": (self.prior,), "modality": (self.modality,)}
-        names = {part: [_quoted(name) for name in fields if name] for part, fields in parts.items()}
-        return [f"{part}:{','.join(fields)}" for part, fields in names.items() if fields]
+        parts = {
+            "context": self.context,
+            "prior": (self.prior,),
+            "modality": (self.modality,),
+        }
+        names = {
+            part: [_quoted(name) for name in fields if name]
+            for part, fields in parts.items()
+        }
+        return [
+            f"{part}:{','.join(fields)}" for part, fields in names.items() if fields
+        ]
 
 
 def attach_context(
@@ -98,15 +118,21 @@ def attach_context(
         names = [name for name in names if normalise_name(name) in usual]
         names.sort(key=lambda name: usual.index(normalise_name(name)))
     else:
-        names = [find_column(studies.fields, name, "--column context") for name in context]
+        names = [
+            find_column(studies.fields, name, "--column context") for name in context
+        ]
     if prior:
         prior = find_column(studies.fields, prior, "--column prior")
         if not any(map(prior_report, studies.fields[prior])):
-            raise JudgeError(f"the field {prior} of --column prior is empty for every study")
+            raise JudgeError(
+                f"the field {prior} of --column prior is empty for every study"
+            )
     if modality is not None:
         code = modality.strip().lower()
         if (code := _DICOM.get(code, code)) not in MODALITIES:
-            raise JudgeError(f"unknown modality {modality!r}; there are: {', '.join(MODALITIES)}")
+            raise JudgeError(
+                f"unknown modality {modality!r}; there are: {', '.join(MODALITIES)}"
+            )
         modality = code
     shown = JudgeContext(tuple(dict.fromkeys(names)), prior or None, modality)
     return replace(studies, judge_context=shown)
@@ -124,7 +150,9 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
         data = None  # words that begin with a bracket
     labels = [*_LABEL.finditer(text)]
     if isinstance(data, dict):
-        parts = [(name, as_text(said)) for name, said in data.items() if said is not None]
+        parts = [
+            (name, as_text(said)) for name, said in data.items() if said is not None
+        ]
     elif labels and not text[: labels[0].start()].strip():
         ends = [label.start() for label in labels[1:]] + [len(text)]
         parts = []
@@ -171,10 +199,18 @@ def compares(report: str) -> bool:
 def _quoted(name: str) -> str:
     if name != "none" and not any(mark in name for mark in ',|"'):
         return name
-    return json.dumps(name, ensure_ascii=False).replace("|", "\\u007c")  # a signature's separator
+    return json.dumps(name, ensure_ascii=False).replace(
+        "|", "\\u007c"
+    )  # a signature's separator
 
 
-_COLUMNS = ("references", "candidates", "study_classes", "class_inferred", "full_references")
+_COLUMNS = (
+    "references",
+    "candidates",
+    "study_classes",
+    "class_inferred",
+    "full_references",
+)
 """The columns of a study set beside its ids, its fields and its further references."""
 
 
@@ -236,7 +272,10 @@ class StudySet:
             columns["every_reference"] = self.every_reference
         for name, column in columns.items():
             columns[name] = tuple(column[row] for row in rows)
-        fields = {name: tuple(column[row] for row in rows) for name, column in self.fields.items()}
+        fields = {
+            name: tuple(column[row] for row in rows)
+            for name, column in self.fields.items()
+        }
         ids = [self.study_ids[row] for row in rows] if study_ids is None else study_ids
         return replace(self, study_ids=tuple(ids), fields=fields, **columns)
 

@@ -90,7 +90,9 @@ def highlights(
 
 def segments(text: str, marks: Sequence[tuple[Span, int]]) -> list[Segment]:
     """Return `text` cut where a mark begins or ends; neighbours differ in their errors."""
-    changes: dict[int, Counter[int]] = defaultdict(Counter, {0: Counter(), len(text): Counter()})
+    changes: dict[int, Counter[int]] = defaultdict(
+        Counter, {0: Counter(), len(text): Counter()}
+    )
     for (start, end), error in marks:
         changes[start][error] += 1
         changes[end][error] -= 1
@@ -126,15 +128,23 @@ class _Report:
         ]
 
 
-def _spans(report: _Report, error: Mapping[str, Any], *, in_candidate: bool) -> list[Span]:
+def _spans(
+    report: _Report, error: Mapping[str, Any], *, in_candidate: bool
+) -> list[Span]:
     edit = error["edit"]
     if edit and in_candidate:
-        return [] if edit["kind"] == "insert" else sentences(report.text)[edit["line"] :][:1]
+        return (
+            []
+            if edit["kind"] == "insert"
+            else sentences(report.text)[edit["line"] :][:1]
+        )
     quoted: list[Span] = []
     for phrase in (*_quotes(error["text"]), *map(_tokens, error.get("quotes", ()))):
         spans = report.find(phrase) if phrase else []
         quoted += spans if len(phrase) > 1 or len(spans) == 1 else []
-    return quoted or _shared_phrases(edit["corrected"] if edit else error["text"], report)
+    return quoted or _shared_phrases(
+        edit["corrected"] if edit else error["text"], report
+    )
 
 
 def _quotes(text: str) -> Iterator[list[str]]:

@@ -58,23 +58,31 @@ def _heading(text: str) -> Iterator[RenderableType]:
     yield _line(text, "bold cyan")
 
 
-def _marked(segments: Sequence[Segment], styles: Sequence[str], *, has_colour: bool) -> Text:
+def _marked(
+    segments: Sequence[Segment], styles: Sequence[str], *, has_colour: bool
+) -> Text:
     text = Text()
     for segment in segments:
         words, errors = harmless(segment["text"]), segment["errors"]
         if not errors:
             text.append(words)
             continue
-        style = min(styles[error] for error in errors)  # the gravest: "red" before "yellow"
+        style = min(
+            styles[error] for error in errors
+        )  # the gravest: "red" before "yellow"
         text.append(words if has_colour else f"[{words}]", f"{style} underline")
-        text.append(f"({','.join(str(error + 1) for error in errors)})", f"{style} bold")
+        text.append(
+            f"({','.join(str(error + 1) for error in errors)})", f"{style} bold"
+        )
     return text or Text("(empty)")
 
 
 def _annotation(
     view: Mapping[str, Any], measures: Measures, rubric: Rubric
 ) -> Iterator[RenderableType]:
-    if scores := [_measured(measures, measure) for measure in rubric.with_role("score")]:
+    if scores := [
+        _measured(measures, measure) for measure in rubric.with_role("score")
+    ]:
         yield from _heading(f"Scores: {', '.join(scores)}")
     for check in rubric.with_role("check"):
         yield _line(_measured(measures, check, ": "))
@@ -137,7 +145,9 @@ def _edit(
         if kind == "same":
             yield _line(_worded(row, "out", ""), lead=f"  {line:>{width}}  ")
         if kind in ("change", "delete"):
-            yield _line(_worded(row, "out", "red strike"), "red", f"- {line:>{width}}  ")
+            yield _line(
+                _worded(row, "out", "red strike"), "red", f"- {line:>{width}}  "
+            )
         if kind in ("change", "insert"):
             yield _line(_worded(row, "in", "green"), "green", f"+ {line:>{width}}  ")
         if error is not None:
@@ -149,7 +159,9 @@ def _edit(
 
 def _error(item: Mapping[str, Any], rubric: Rubric, lead: str) -> RenderableType:
     grade = _grade(item, rubric)
-    return _line(f"[{grade.label}] {_item_text(item, rubric)}".rstrip(), _style(grade), lead)
+    return _line(
+        f"[{grade.label}] {_item_text(item, rubric)}".rstrip(), _style(grade), lead
+    )
 
 
 def _worded(row: Row, change: str, style: str) -> Text:
@@ -164,7 +176,11 @@ def _worded(row: Row, change: str, style: str) -> Text:
 def _item_text(item: Mapping[str, Any], rubric: Rubric) -> str:
     kind = rubric.kind(item["kind"])
     facets = [rubric.facet(name) for name in kind.facets if name != kind.graded_by]
-    before = [facet.text(value) for facet in facets for value in item["labels"].get(facet.name, ())]
+    before = [
+        facet.text(value)
+        for facet in facets
+        for value in item["labels"].get(facet.name, ())
+    ]
     if item["side"]:
         before.append(f"in the {item['side']}")
     if item["links"]:

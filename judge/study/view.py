@@ -36,7 +36,9 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     return {
         **{name: record[name] for name in _STUDY},
         **judged_view(record, rubric),
-        "fields": {name: value for name, value in record["fields"].items() if value is not None},
+        "fields": {
+            name: value for name, value in record["fields"].items() if value is not None
+        },
     }
 
 
@@ -71,7 +73,9 @@ def _warnings(annotation: Mapping[str, Any]) -> list[str]:
     return [*annotation["warnings"], *dict.fromkeys(said)]
 
 
-def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[dict[str, Any]]:
+def graded_items(
+    annotation: Mapping[str, Any] | None, rubric: Rubric
+) -> list[dict[str, Any]]:
     """Return the graded items with their `grade`, `links` and `quotes`, texts linked to them."""
     if annotation is None:
         return []
@@ -97,7 +101,11 @@ def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, An
             texts = [_labelled(item, kind, rubric) for item in items]
             if not kind.is_listed:
                 texts = _stated(record["measures"], kind, rubric)
-            counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
+            counts = [
+                m
+                for m in rubric.counting(kind.name, {})
+                if m.counts and not m.counts.labels
+            ]
             n = record["measures"][counts[0].name] if counts else len(texts)
             if n is not None or texts:  # else a reader was not asked for them
                 lists.append({"kind": kind.name, "n": n, "texts": texts})
@@ -131,11 +139,15 @@ def _stated_otherwise(
     for kind in rubric.graded:
         graded_by = str(kind.graded_by)
         for label in rubric.facet(graded_by).labels:
-            listed = sum(i["kind"] == kind.name and i["grade"] == label.name for i in items)
+            listed = sum(
+                i["kind"] == kind.name and i["grade"] == label.name for i in items
+            )
             counts = rubric.counting(kind.name, {graded_by: label.name})
             stated = sum(record["measures"][measure.name] for measure in counts)
             if counts and stated != listed:
-                differing.append({"grade": label.name, "listed": listed, "stated": stated})
+                differing.append(
+                    {"grade": label.name, "listed": listed, "stated": stated}
+                )
     return differing
 
 
@@ -147,21 +159,38 @@ def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[R
     for number, error in enumerate(errors):
         edit = error["edit"]
         if edit and edit["kind"] == "insert":
-            inserted[len(report) if edit["line"] is None else edit["line"]].append(number)
+            inserted[len(report) if edit["line"] is None else edit["line"]].append(
+                number
+            )
         elif edit:
             changed[edit["line"]] = number
     for place, line in enumerate([*report, None]):
         for number in inserted[place]:
             corrected = errors[number]["edit"]["corrected"]
-            yield {"kind": "insert", "line": None, "error": number, "pieces": [("in", corrected)]}
+            yield {
+                "kind": "insert",
+                "line": None,
+                "error": number,
+                "pieces": [("in", corrected)],
+            }
         if line is None:
             return
         if place not in changed:
-            yield {"kind": "same", "line": place, "error": None, "pieces": [("same", line)]}
+            yield {
+                "kind": "same",
+                "line": place,
+                "error": None,
+                "pieces": [("same", line)],
+            }
             continue
         edit = errors[changed[place]]["edit"]
         pieces = changed_words(line, edit["corrected"])
-        yield {"kind": edit["kind"], "line": place, "error": changed[place], "pieces": pieces}
+        yield {
+            "kind": edit["kind"],
+            "line": place,
+            "error": changed[place],
+            "pieces": pieces,
+        }
 
 
 def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
@@ -183,7 +212,9 @@ def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
 def search_text(record: Mapping[str, Any]) -> str:
     """Return the text of a record that a search looks through."""
     annotation = record["annotation"]
-    fields = [str(cell(value)) for value in record["fields"].values() if value is not None]
+    fields = [
+        str(cell(value)) for value in record["fields"].values() if value is not None
+    ]
     texts = [record["study_id"], *fields, record["reference"], record["candidate"]]
     if annotation:
         for item in annotation["items"]:

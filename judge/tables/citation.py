@@ -34,13 +34,17 @@ class Citation:
     @property
     def sources(self) -> list[Source]:
         """The works that it cites, each once, in the order of the text."""
-        return distinct(work for works in self.pieces if isinstance(works, tuple) for work in works)
+        return distinct(
+            work for works in self.pieces if isinstance(works, tuple) for work in works
+        )
 
     @property
     def text(self) -> str:
         """The text with authors and years in parentheses."""
         return "".join(
-            piece if isinstance(piece, str) else f" ({'; '.join(work.short for work in piece)})"
+            piece
+            if isinstance(piece, str)
+            else f" ({'; '.join(work.short for work in piece)})"
             for piece in self.pieces
         )
 
@@ -82,7 +86,11 @@ def citation(
     """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
-    tool = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
+    tool = (
+        f"{_listed(packages)}, run with judge {version}"
+        if packages
+        else f"judge {version}"
+    )
     shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
     n = counted(summary["n_studies"], "study", "studies")
     begins = f"The reports {model}on {n} (section {summary['section']}) were compared with the "
@@ -97,11 +105,17 @@ def citation(
         *_intervals(summary, [*shown]),
         f"The signature of the run is {summary['signature']}.",
     ]
-    return Citation(tuple(re.sub(r"\s+", " ", p) if isinstance(p, str) else p for p in pieces if p))
+    return Citation(
+        tuple(re.sub(r"\s+", " ", p) if isinstance(p, str) else p for p in pieces if p)
+    )
 
 
-def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[str | Works]:
-    has_interval = (s for s in shown if summary["statistics"][s.name]["low"] is not None)
+def _intervals(
+    summary: Mapping[str, Any], shown: Sequence[Statistic]
+) -> list[str | Works]:
+    has_interval = (
+        s for s in shown if summary["statistics"][s.name]["low"] is not None
+    )
     kinds = dict.fromkeys(statistic.kind for statistic in has_interval)
     by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
     pieces: list[str | Works] = []
@@ -124,7 +138,9 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if understood := recognised_text(manifest.get("recognised")):
         text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
-        names = f"{combined['of']}s {_listed([part['name'] for part in combined['parts']])}"
+        names = (
+            f"{combined['of']}s {_listed([part['name'] for part in combined['parts']])}"
+        )
         rule = f"combined by the rule {combined['rule']}"
         text += f" A study's numbers are those of the {names}, {rule}."
     return text
@@ -170,12 +186,16 @@ def _figure(summary: Mapping[str, Any], statistic: Statistic) -> str:
     definition = statistic.definition or ""
     without = definition.removeprefix("studies without ")
     if is_rate and without != definition:
-        return f"{figure} of studies{brackets} had no {without.replace('errors', 'error')}"
+        return (
+            f"{figure} of studies{brackets} had no {without.replace('errors', 'error')}"
+        )
     return f"{definition or statistic.label} was {figure}{brackets}"
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+    return (
+        f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+    )
 
 
 def citations_text(citations: Sequence[Citation], form: str) -> str:

@@ -49,7 +49,10 @@ _VERDICTS = ("fail", "undecided", "pass")
 
 
 def comparison_document(
-    comparison: Comparison, compared: ComparedRuns | None = None, *, complete: bool = False
+    comparison: Comparison,
+    compared: ComparedRuns | None = None,
+    *,
+    complete: bool = False,
 ) -> Document:
     """Return what is printed of a comparison; `complete` is for CSV: all groups and pairs."""
     return Document(
@@ -67,7 +70,9 @@ def _facts(comparison: Comparison, compared: ComparedRuns | None) -> Iterator[Fa
     yield "studies", f"{len(panel.study_ids):,}"
     if compared is not None:
         for rubric in dict.fromkeys(run.rubric for run in compared.runs):
-            judges = dict.fromkeys(run.judge for run in compared.runs if run.rubric == rubric)
+            judges = dict.fromkeys(
+                run.judge for run in compared.runs if run.rubric == rubric
+            )
             yield f"judge of {rubric}", ", ".join(judges)
         yield "section", compared.runs[0].section
     if comparison.how or panel.is_clustered:
@@ -113,8 +118,16 @@ def _named(comparison: Comparison, group: Group, table: Table, **names: str) -> 
     """Return the table with columns that say which group, and which metric or rubric."""
     fields = fields_of(*comparison.by)
     values = [group.key.get(field) for field in fields]
-    texts = [value if isinstance(value, int | float | None) else str(value) for value in values]
-    cells = (row_name(comparison.by, group.key), *texts, group.n_studies, *names.values())
+    texts = [
+        value if isinstance(value, int | float | None) else str(value)
+        for value in values
+    ]
+    cells = (
+        row_name(comparison.by, group.key),
+        *texts,
+        group.n_studies,
+        *names.values(),
+    )
     head = [*columns("row"), *field_columns(fields, table.columns)]
     head += columns("n_studies|studies|count", *names)
     rows = [(*cells, *row) for row in table.rows]
@@ -137,7 +150,9 @@ def figure(cell: Score, metric: Metric, n_studies: int | None = None) -> Estimat
     """Return a model's figure; one that rests on fewer than `n_studies` says on how many."""
     note = f"(n {cell.n})" if n_studies not in (None, cell.n) else ""
     kind = _kinds(metric)[0]
-    return Estimate(cell.value, cell.low, cell.high, cell.k, cell.n, note=note, kind=kind)
+    return Estimate(
+        cell.value, cell.low, cell.high, cell.k, cell.n, note=note, kind=kind
+    )
 
 
 def difference(test: PairTest, metric: Metric, sign: int = 1) -> Estimate:
@@ -155,7 +170,9 @@ def _kinds(metric: Metric) -> tuple[Kind, Kind]:
     return ("share", "points") if metric.kind == "rate" else ("number", "difference")
 
 
-def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> list[int]:
+def _models(
+    comparison: Comparison, group: Group, metrics: Sequence[Metric]
+) -> list[int]:
     """Return the models of a table by rank; of one rubric those that were judged by it."""
     is_one_rubric = len({metric.rubric for metric in metrics}) == 1
     return [
@@ -171,15 +188,21 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     models = _models(comparison, group, metrics)
     ahead: set[int] = set()
     if comparison.tests and by in metrics:
-        tests = {(test.a, test.b): test for test in comparison.tests[index][comparison.sort]}
+        tests = {
+            (test.a, test.b): test for test in comparison.tests[index][comparison.sort]
+        }
         pairs = pairwise(models)
         ahead = {a for a, b in pairs if tests[min(a, b), max(a, b)].is_significant}
     rows = []
     for model in models:
-        figures = [figure(group.cells[m.name][model], m, group.n_studies) for m in metrics]
+        figures = [
+            figure(group.cells[m.name][model], m, group.n_studies) for m in metrics
+        ]
         if model in ahead:
             place = metrics.index(by)
-            figures[place] = replace(figures[place], note=f"{figures[place].note} *".strip())
+            figures[place] = replace(
+                figures[place], note=f"{figures[place].note} *".strip()
+            )
         rank = group.cells[by.name][model].rank
         rows.append((rank, comparison.panel.models[model], *figures))
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
@@ -187,7 +210,10 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     rubric = names.pop() if len(names) == 1 else None
     if rubric and (name := rubrics.load(rubric).title) not in by.label:
         title += f", {name}"
-    head = [Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank"), _MODEL]
+    head = [
+        Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank"),
+        _MODEL,
+    ]
     for m in metrics:
         better = "high" if m.higher_is_better else "low"
         label = m.short if rubric else m.label
@@ -196,7 +222,9 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     if ahead:
         role = comparison.how.role(by.name) if comparison.how else None
         of_metric = f" (a {role} metric)" if role else ""
-        notes.append(f"*: differs from the next in rank, p (Holm) < {ALPHA:g}{of_metric}")
+        notes.append(
+            f"*: differs from the next in rank, p (Holm) < {ALPHA:g}{of_metric}"
+        )
     return Table("leaderboard", title, head, rows, "; ".join(filter(None, notes)))
 
 
@@ -208,21 +236,27 @@ def error_tables(
     for rubric in map(rubrics.load, panel.tallies):
         counts = {count.model: count.cuts for count in item_counts(panel, rubric)}
         if rubric.tally and counts:
-            by_model = {panel.models[model]: counts[model] for model in order if model in counts}
+            by_model = {
+                panel.models[model]: counts[model] for model in order if model in counts
+            }
             where = f"{group_name(key)} ({len(panel.study_ids):,})"
             tables[rubric.name] = _error_table(rubric, rubric.tally, by_model, where)
     return tables
 
 
 def _error_table(
-    rubric: Rubric, tally: Tally, counts: Mapping[str, Mapping[Cut, Counted]], where: str
+    rubric: Rubric,
+    tally: Tally,
+    counts: Mapping[str, Mapping[Cut, Counted]],
+    where: str,
 ) -> Table:
     categories, levels = rubric.facet(tally.rows), rubric.facet(tally.columns)
     pairs = [(cuts, level.name) for cuts in counts.values() for level in levels.labels]
     shown = [
         label
         for label in categories.labels
-        if label.modality is None or any(cuts[label.name, level].value for cuts, level in pairs)
+        if label.modality is None
+        or any(cuts[label.name, level].value for cuts, level in pairs)
     ]
     names = (*(label.name for label in shown), None)
     rows: list[tuple[Cell, ...]] = []
@@ -238,7 +272,9 @@ def _error_table(
         title += f": {', '.join(categories.text(label.name) for label in shown)}"
     head = [Column("level", levels.label), _MODEL]
     for label in shown:
-        text = f"({label.name})" if categories.has_codes else categories.text(label.name)
+        text = (
+            f"({label.name})" if categories.has_codes else categories.text(label.name)
+        )
         head.append(Column(label.label.replace(" ", "_"), text, "per_study"))
     head.append(Column("all", f"all {rubric.kind(tally.kind).plural}", "per_study"))
     return Table("errors", title, head, rows)
@@ -260,7 +296,10 @@ def differences_table(
     group, models = comparison.groups[index], comparison.panel.models
     tests: Sequence[PairTest] = comparison.tests[index][metric.name]
     more = ""
-    if not complete and len(tests := judged_tests(comparison, index, metric)) > _ALL_PAIRS:
+    if (
+        not complete
+        and len(tests := judged_tests(comparison, index, metric)) > _ALL_PAIRS
+    ):
         order = _models(comparison, group, [metric])
         pairs, n = {(test.a, test.b): test for test in tests}, len(tests)
         tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
@@ -297,7 +336,10 @@ def differences_table(
 def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
     """Return how sure each model's rank is: its 95% interval and how often it came first."""
     group = comparison.groups[index]
-    cells, rank_shares = group.cells[metric.name], comparison.rank_shares[index][metric.name]
+    cells, rank_shares = (
+        group.cells[metric.name],
+        comparison.rank_shares[index][metric.name],
+    )
     rows: list[tuple[Cell, ...]] = []
     for model in _models(comparison, group, [metric]):
         shares, rank = rank_shares[model], cells[model].rank
@@ -310,7 +352,9 @@ def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
         *("model", "rank||rank", "interval|95% interval|range"),
         *("first||share", "first_2|first 2|share", "first_3|first 3|share"),
     )
-    return Table("ranks", f"Ranks by {metric.label}: {group_name(group.key)}", head, rows)
+    return Table(
+        "ranks", f"Ranks by {metric.label}: {group_name(group.key)}", head, rows
+    )
 
 
 def correlation_tables(comparison: Comparison) -> list[Table]:
@@ -321,7 +365,10 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     ends = {min(map(min, correlations.n)), max(map(max, correlations.n))}
     counts = " to ".join(f"{n:,}" for n in sorted(ends))
     labels = correlations.labels
-    head = [*columns("coefficient", "metric"), *(Column(t, t, "number", digits=2) for t in labels)]
+    head = [
+        *columns("coefficient", "metric"),
+        *(Column(t, t, "number", digits=2) for t in labels),
+    ]
     matrices = {
         "Pearson": correlations.pearson,
         "Spearman": correlations.spearman,
@@ -384,7 +431,9 @@ def gate_document(gate: Gate) -> Document:
     )
 
 
-def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def as_data(
+    comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """Return the whole comparison as JSON's types; what has no value is null, never NaN."""
     panel = comparison.panel
     return {
@@ -401,7 +450,9 @@ def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> d
             {**_group(comparison, index), "errors": _errors(part)}
             for index, part in enumerate(panels(comparison))
         ],
-        "correlations": asdict(comparison.correlations) if comparison.correlations else None,
+        "correlations": asdict(comparison.correlations)
+        if comparison.correlations
+        else None,
     }
 
 
@@ -428,7 +479,9 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
             for name, tests in comparison.tests[index].items()
         }
         shares = comparison.rank_shares[index]
-        data["ranks"] = {name: by_model(of_models) for name, of_models in shares.items()}
+        data["ranks"] = {
+            name: by_model(of_models) for name, of_models in shares.items()
+        }
     return data
 
 
@@ -437,7 +490,10 @@ def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
     for rubric in map(rubrics.load, panel.tallies):
         if rubric.tally is None:
             continue
-        categories, levels = rubric.facet(rubric.tally.rows), rubric.facet(rubric.tally.columns)
+        categories, levels = (
+            rubric.facet(rubric.tally.rows),
+            rubric.facet(rubric.tally.columns),
+        )
         rows += [
             {
                 "rubric": rubric.name,

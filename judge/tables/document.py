@@ -35,7 +35,9 @@ class Estimate:
     kind: Kind | None = None
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], kind: Kind | None = None, note: str = "") -> Estimate:
+    def read(
+        cls, data: Mapping[str, Any], kind: Kind | None = None, note: str = ""
+    ) -> Estimate:
         """Return the estimate that a summary or a report holds as JSON."""
         value = next(data[name] for name in ("value", "rate", "mean") if name in data)
         ends = data.get("low"), data.get("high"), data.get("k"), data.get("n")
@@ -98,13 +100,20 @@ class Table:
             texts = [cell_text(cell, column) for cell in cells]
             if column.kind == "rank":
                 counts = Counter(texts)
-                texts = [f"{t}=" if counts[t] > 1 and t != NOTHING else t for t in texts]
+                texts = [
+                    f"{t}=" if counts[t] > 1 and t != NOTHING else t for t in texts
+                ]
             printed.append(texts)
         return list(zip(*printed, strict=True))
 
     def plain(self) -> dict[str, Any]:
         """Return the printed table as JSON's types, for a page."""
-        texts = {"title": self.title, "head": self.head, "rows": self.texts, "note": self.note}
+        texts = {
+            "title": self.title,
+            "head": self.head,
+            "rows": self.texts,
+            "note": self.note,
+        }
         return {**texts, "n_left": self.n_left}
 
 
@@ -117,7 +126,9 @@ def table_of(
 ) -> Table:
     """Return a table of what entries have under the columns' names, figures also as JSON."""
     shown = columns(*head)
-    rows = [tuple(_as_cell(entry[column.name]) for column in shown) for entry in entries]
+    rows = [
+        tuple(_as_cell(entry[column.name]) for column in shown) for entry in entries
+    ]
     return Table(name, title, shown, rows, note)
 
 
@@ -128,7 +139,12 @@ def _as_cell(value: Any) -> Cell:  # noqa: ANN401
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
     """Return columns for the user's fields beside others; one whose name is taken gets `by_`."""
     ends = ("", "_low", "_high", "_k", "_n", "_why")
-    taken = {"row", "n_studies", "signature", *(c.name + end for c in columns for end in ends)}
+    taken = {
+        "row",
+        "n_studies",
+        "signature",
+        *(c.name + end for c in columns for end in ends),
+    }
     return [Column(f"by_{name}" if name in taken else name, name) for name in fields]
 
 
@@ -157,8 +173,12 @@ class Document:
         for name in names:
             if name not in self.names:
                 there = ", ".join(self.names) or "none"
-                raise JudgeError(f"--table {name}: there is no such table here; there are: {there}")
-        return replace(self, tables=tuple(table for table in self.tables if table.name in names))
+                raise JudgeError(
+                    f"--table {name}: there is no such table here; there are: {there}"
+                )
+        return replace(
+            self, tables=tuple(table for table in self.tables if table.name in names)
+        )
 
 
 def definitions(named: Iterable[tuple[str, str | None]]) -> str:
@@ -182,7 +202,9 @@ def cell_text(cell: Cell, column: Column) -> str:
     return f"{cell:,}" if isinstance(cell, int) else number(cell, column.digits)
 
 
-def estimate_texts(estimate: Estimate, kind: Kind = "number", digits: int = 3) -> tuple[str, str]:
+def estimate_texts(
+    estimate: Estimate, kind: Kind = "number", digits: int = 3
+) -> tuple[str, str]:
     """Return a figure and its interval as they are printed; an interval that is lacking is ""."""
     kind = estimate.kind or kind
     value, low, high = estimate.value, estimate.low, estimate.high
@@ -199,8 +221,14 @@ def estimate_texts(estimate: Estimate, kind: Kind = "number", digits: int = 3) -
         return f"{low} to {high}", ""
     scale, digits = (100, 1) if kind in ("points", "share", "rate") else (1, digits)
     form = signed if kind in ("difference", "points") else number
-    figure, *ends = (form(scale * end, digits) for end in (value, low, high) if end is not None)
-    units = {"points": f"{figure} points", "share": f"{figure}%", "rate": f"{counts} {figure}%"}
+    figure, *ends = (
+        form(scale * end, digits) for end in (value, low, high) if end is not None
+    )
+    units = {
+        "points": f"{figure} points",
+        "share": f"{figure}%",
+        "rate": f"{counts} {figure}%",
+    }
     return units.get(kind, figure), f"[{', '.join(ends)}]" if len(ends) > 1 else ""
 
 

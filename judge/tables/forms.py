@@ -52,7 +52,9 @@ def as_csv(document: Document, name: str = "") -> str:
     return rows_as_csv(rows, columns)
 
 
-def rows_as_csv(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> str:
+def rows_as_csv(
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
+) -> str:
     """Return rows as CSV; without `columns` those of the first row.
 
     A text that a spreadsheet would take for a formula has an apostrophe before it, but for ids.
@@ -99,7 +101,8 @@ def _columns(document: Document, name: str) -> tuple[list[str], list[dict[str, A
         ]
         columns |= dict.fromkeys(column for column, _, _ in parts)
         rows += [
-            {column: _part(row[index], part) for column, index, part in parts} | signatures
+            {column: _part(row[index], part) for column, index, part in parts}
+            | signatures
             for row in table.rows
         ]
     return [*columns, *signatures], rows
@@ -116,7 +119,9 @@ def as_markdown(document: Document) -> str:
     columns = (Column("fact", ""), Column("value", ""))
     facts = Table("facts", document.title, columns, tuple(document.head))
     tables = [facts, *document.tables] if document.head else document.tables
-    lines = [f"{capital(name)}: {code_span(line)}" for name, line in document.signatures]
+    lines = [
+        f"{capital(name)}: {code_span(line)}" for name, line in document.signatures
+    ]
     return "\n\n".join([*map(_markdown_table, tables), *lines])
 
 
@@ -130,7 +135,9 @@ def code_span(text: str) -> str:
 
 
 def _markdown_table(table: Table) -> str:
-    rule = [":--" if index < table.n_left else "--:" for index in range(len(table.head))]
+    rule = [
+        ":--" if index < table.n_left else "--:" for index in range(len(table.head))
+    ]
     head, *rows = [[*map(_markdown, row)] for row in (table.head, *table.texts)]
     lines = ["| " + " | ".join(row) + " |" for row in (head, rule, *rows)]
     note = ["", f"{_markdown(table.note)}."] if table.note else []
@@ -139,7 +146,9 @@ def _markdown_table(table: Table) -> str:
 
 def _markdown(text: str) -> str:
     """Return text on one line that Markdown shows as it is."""
-    return _MARKUP.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), _one_line(text))
+    return _MARKUP.sub(
+        lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), _one_line(text)
+    )
 
 
 def _one_line(text: str) -> str:
@@ -182,7 +191,11 @@ def _best(table: Table, index: int) -> set[float]:
     """Return the best figure of a column, nothing where none is better."""
     values = {value for row in table.rows if (value := _value(row[index])) is not None}
     better = table.columns[index].better
-    return {max(values) if better == "high" else min(values)} if better and values else set()
+    return (
+        {max(values) if better == "high" else min(values)}
+        if better and values
+        else set()
+    )
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -20,7 +20,10 @@ def recurring_document(
 ) -> Document:
     """Return the errors that recur, the first `top` groups; `complete` has all, for CSV."""
     data, summary, rubric = recurring.data, recurring.summary, recurring.rubric
-    n, of = counted(data["min_studies"], "study", "studies"), f"of {data['n_scored']:,} scored"
+    n, of = (
+        counted(data["min_studies"], "study", "studies"),
+        f"of {data['n_scored']:,} scored",
+    )
     read = f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named"
     codes = rubric.codes.label if rubric.codes else "kind"
     head: list[str | Column] = [f"category|{codes}", "finding"]
@@ -39,7 +42,11 @@ def recurring_document(
         head += _pair_columns(models, complete=complete)
         entries = map(_of_pair, errors)
     shown = [*entries][: None if complete else top]
-    part = "" if len(shown) == len(errors) else f", the first {len(shown)} of {len(errors)}"
+    part = (
+        ""
+        if len(shown) == len(errors)
+        else f", the first {len(shown)} of {len(errors)}"
+    )
     table = table_of("recurring", named + part, head, shown)
     return Document(
         title,
@@ -56,21 +63,34 @@ def _pair_facts(data: Mapping[str, Any], rubric: Rubric) -> list[Fact]:
         ("rubric", rubric.title),
         ("judge", ", ".join(dict.fromkeys(run["judge"] for run in data["runs"]))),
         ("section", data["runs"][0]["section"]),
-        ("studies", f"{data['n_studies']:,}, {data['n_scored']:,} of them scored for both"),
+        (
+            "studies",
+            f"{data['n_studies']:,}, {data['n_scored']:,} of them scored for both",
+        ),
     ]
     tests = [error["test"] for error in data["errors"] if error["test"]]
     if tests:
         by = f" by {field}" if (field := data["patient_field"]) else ""
         n = counted(len(tests), "group", "groups")
         supported = sum(test["significant"] for test in tests)
-        facts.append(("test", f"{tests[0]['method']}{by}, of {n}, with Holm's correction"))
-        facts.append(("differences", f"{supported:,} that a test supports: p (Holm) below 0.05"))
+        facts.append(
+            ("test", f"{tests[0]['method']}{by}, of {n}, with Holm's correction")
+        )
+        facts.append(
+            ("differences", f"{supported:,} that a test supports: p (Holm) below 0.05")
+        )
     return facts
 
 
 def _run_columns(rubric: Rubric) -> list[str]:
-    labels = [label for kind in rubric.graded for label in rubric.facet(str(kind.graded_by)).labels]
-    grave = " or ".join(dict.fromkeys(label.label for label in labels if label.is_grave))
+    labels = [
+        label
+        for kind in rubric.graded
+        for label in rubric.facet(str(kind.graded_by)).labels
+    ]
+    grave = " or ".join(
+        dict.fromkeys(label.label for label in labels if label.is_grave)
+    )
     counts = ["n_errors|errors|count", *([f"n_grave|{grave}|count"] if grave else [])]
     return [*counts, "studies||rate", "examples"]
 
@@ -82,16 +102,25 @@ def _of_run(error: _Error) -> _Error:
 def _pair_columns(models: Sequence[str], *, complete: bool) -> list[str | Column]:
     return [
         *(Column(model, model, "rate") for model in models),
-        *("difference||points", "p_holm|p (Holm)|p", "examples|examples (of one model alone)"),
+        *(
+            "difference||points",
+            "p_holm|p (Holm)|p",
+            "examples|examples (of one model alone)",
+        ),
         *(["ratio", "p", "test", "significant"] if complete else []),
     ]
 
 
 def _of_pair(error: _Error) -> _Error:
     sides = error["models"]
-    test = error["test"] or dict.fromkeys(("difference", "low", "high", "p_holm", "p", "method"))
+    test = error["test"] or dict.fromkeys(
+        ("difference", "low", "high", "p_holm", "p", "method")
+    )
     more = max(sides.values(), key=lambda side: side["k"])
-    figures = {name: Estimate(one["value"], k=one["k"], n=one["n"]) for name, one in sides.items()}
+    figures = {
+        name: Estimate(one["value"], k=one["k"], n=one["n"])
+        for name, one in sides.items()
+    }
     return {
         **figures,
         **_named(error),

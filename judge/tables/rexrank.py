@@ -30,7 +30,9 @@ def read_model_info(path: str) -> ModelInfo:
     frame = load(path, "model info")
     columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
     models = map(str, columns.get("model", frame.index))
-    known = {name: columns[key] for name, key in _INFO_COLUMNS.items() if key in columns}
+    known = {
+        name: columns[key] for name, key in _INFO_COLUMNS.items() if key in columns
+    }
     if not known:
         raise JudgeError(f"{path} needs the columns model, date, institution and url")
     return {
@@ -39,13 +41,22 @@ def read_model_info(path: str) -> ModelInfo:
     }
 
 
-def as_rexrank(comparison: Comparison, info: ModelInfo, group: Group | None = None) -> str:
+def as_rexrank(
+    comparison: Comparison, info: ModelInfo, group: Group | None = None
+) -> str:
     """Return the figures of a group by rank in ReXrank's columns; others are empty."""
     group = group or comparison.groups[0]
-    metrics = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
+    metrics = {
+        metric.rexrank: metric.name
+        for metric in comparison.panel.metrics
+        if metric.rexrank
+    }
     rows = []
     for model in model_order(group, comparison.sort):
-        name, rank = comparison.panel.models[model], group.cells[comparison.sort][model].rank
+        name, rank = (
+            comparison.panel.models[model],
+            group.cells[comparison.sort][model].rank,
+        )
         row: dict[str, object] = dict.fromkeys((*_HEAD, *REXRANK_COLUMNS), "")
         row |= {"Rank": rank or "", "Model Name": name, **info.get(name, {})}
         for column, metric in metrics.items():
@@ -59,7 +70,9 @@ def write_rexrank(comparison: Comparison, info: ModelInfo, folder: Path) -> list
     """Write `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group."""
     texts: dict[str, str] = {}
     for group in comparison.groups:
-        name = "_".join(["rexrank", *(safe_name(str(value)) for value in group.key.values())])
+        name = "_".join(
+            ["rexrank", *(safe_name(str(value)) for value in group.key.values())]
+        )
         while f"{name}.csv".lower() in map(str.lower, texts):
             name += "-2"
         texts[f"{name}.csv"] = as_rexrank(comparison, info, group) + "\n"
@@ -97,15 +110,21 @@ def _latex(comparison: Comparison, frame: pd.DataFrame, section: str) -> str:
     models = [comparison.panel.models[model] for model in comparison.order]
     parts = {
         f"{dataset}, {study_class}, {section}": part
-        for (dataset, study_class), part in frame.groupby(["dataset", "study_class"], sort=False)
+        for (dataset, study_class), part in frame.groupby(
+            ["dataset", "study_class"], sort=False
+        )
     }
-    gains = frame[frame["study_class"] == NORMAL].assign(value=frame["gain"], plus_minus=None)
+    gains = frame[frame["study_class"] == NORMAL].assign(
+        value=frame["gain"], plus_minus=None
+    )
     parts |= {
         f"relative gain of normal over abnormal, {dataset}, {section}": part
         for dataset, part in gains.groupby("dataset", sort=False)
     }
     metrics = challenge_metrics(comparison)
-    head = [r"% needs \usepackage{booktabs}; $\pm$ is 1.96 standard errors, the best is bold"]
+    head = [
+        r"% needs \usepackage{booktabs}; $\pm$ is 1.96 standard errors, the best is bold"
+    ]
     tables = [_table(title, part, metrics, models) for title, part in parts.items()]
     return "\n\n".join([*head, *tables, f"% signature {comparison.signature}"]) + "\n"
 
@@ -116,14 +135,27 @@ def _table(
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
     cells = {metric.name: _column(frame, metric, models) for metric in metrics}
     rows = [["model", *(latex(metric.label) for metric in metrics)]]
-    rows += [[latex(model), *(column[model] for column in cells.values())] for model in models]
+    rows += [
+        [latex(model), *(column[model] for column in cells.values())]
+        for model in models
+    ]
     head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
     begin = rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}"
-    lines = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    lines = [
+        begin,
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
     return "\n".join([f"% {title}", *lines])
 
 
-def _column(frame: pd.DataFrame, metric: Metric, models: Sequence[str]) -> dict[str, str]:
+def _column(
+    frame: pd.DataFrame, metric: Metric, models: Sequence[str]
+) -> dict[str, str]:
     """Return a metric's figures by model as LaTeX, the best in bold."""
     figures = frame[frame["metric"] == metric.name].set_index("model").loc[list(models)]
     scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)

@@ -26,7 +26,15 @@ from judge.tables.document import (
     field_columns,
     table_of,
 )
-from judge.text import NOTHING, counted, group_value, left_out, number, percent, recognised_text
+from judge.text import (
+    NOTHING,
+    counted,
+    group_value,
+    left_out,
+    number,
+    percent,
+    recognised_text,
+)
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
@@ -44,12 +52,19 @@ Data = Mapping[str, Any]
 
 def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
     """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
-    judge, model, readings = summary["judge"], summary.get("model"), summary.get("readings")
+    judge, model, readings = (
+        summary["judge"],
+        summary.get("model"),
+        summary.get("readings"),
+    )
     understood = recognised_text(summary.get("recognised"))
     facts = [
         *([("model", model)] if model else []),
         ("rubric", rubric.title),
-        ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
+        (
+            "judge",
+            f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"],
+        ),
         *([("statements recognised", understood)] if understood else []),
         *([("prompt", summary["prompt"])] if summary["prompt"] else []),
         ("section", summary["section"]),
@@ -57,7 +72,11 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
         *([("left out", left_out(summary["omitted"]))] if summary["omitted"] else []),
         *class_facts(summary["n_class_inferred"], summary["n_studies"]),
     ]
-    notes = [*summary["notes"], *_unread_notes(summary, rubric), *_evidence_notes(summary)]
+    notes = [
+        *summary["notes"],
+        *_unread_notes(summary, rubric),
+        *_evidence_notes(summary),
+    ]
     facts += headline_figures(summary, rubric, "head")
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
@@ -71,7 +90,9 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
         facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{by_strata}"))
         labels = {statistic.name: statistic.label for statistic in rubric.statistics}
         not_corrected = readings["not_corrected"].items()
-        notes += [f"{labels[name]} is not corrected: {why}" for name, why in not_corrected]
+        notes += [
+            f"{labels[name]} is not corrected: {why}" for name, why in not_corrected
+        ]
         notes += readings["notes"]
     return Document(
         f"{f'{model}: ' if model else ''}{rubric.title} by {judge['name']}",
@@ -127,7 +148,9 @@ def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
         if bounds := summary["statistics"][statistic.name].get("bounds"):
             form = percent if statistic.kind == "rate" else number
             ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
-    n = counted(summary["n_unparsed"] + summary["n_failed"], "unread study", "unread studies")
+    n = counted(
+        summary["n_unparsed"] + summary["n_failed"], "unread study", "unread studies"
+    )
     return [f"If the {n} were all best or worst: {', '.join(ends)}"] if ends else []
 
 
@@ -138,14 +161,18 @@ def _evidence_notes(summary: Data) -> list[str]:
         return []
     entries = counted(summary["n_warnings"][NOT_ABOUT], "entry", "entries")
     studies = counted(n_studies, "study", "studies")
-    share = f"{entries} in {studies} share no word with either report and may be no errors"
+    share = (
+        f"{entries} in {studies} share no word with either report and may be no errors"
+    )
     how = "judge audit RUN STUDY_ID lists them, judge errors RUN --without-warnings leaves them out"
     return [f"{share}: {how}"]
 
 
 def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
     parts = [summary] if complete else by_grouping(summary)
-    titles = [f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts]
+    titles = [
+        f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts
+    ]
     shown = [
         replace(_rates_table(part, rubric, complete=complete), title=f"Rates{by}")
         for part, by in zip(parts, titles, strict=True)
@@ -158,13 +185,19 @@ def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
         head = columns("unread|not scored", "studies||count")
         shown.append(Table("unread", "Not scored", head, tuple(reasons.items())))
     if warnings := summary["warnings"]:
-        head = columns("warnings|warnings about answers", "studies||count", "times||count")
-        rows = tuple((text, n, summary["n_warnings"][text]) for text, n in warnings.items())
+        head = columns(
+            "warnings|warnings about answers", "studies||count", "times||count"
+        )
+        rows = tuple(
+            (text, n, summary["n_warnings"][text]) for text, n in warnings.items()
+        )
         shown.append(Table("warnings", "Warnings about answers", head, rows))
     if failures := summary.get("failures"):
         head = columns("reason|failed", "sentence|why", "studies||count")
         rows = tuple((each["reason"], each["sentence"], each["n"]) for each in failures)
-        shown.append(Table("failures", "Why studies failed, the most frequent", head, rows))
+        shown.append(
+            Table("failures", "Why studies failed, the most frequent", head, rows)
+        )
     return shown
 
 
@@ -172,17 +205,25 @@ def _rates_table(summary: Data, rubric: Rubric, *, complete: bool) -> Table:
     """Return the rubric's statistics, a row for each group and one for all studies."""
     left, groups = _groups(summary)
     shown = rubric.shown("groups")
-    counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
+    counts = [
+        Column(f"n_{name}", name, "count")
+        for name in _COUNTS[: None if complete else 2]
+    ]
     figures = [*counts, *map(_column, shown)]
     rows: list[tuple[Cell, ...]] = []
     for keys, block in groups:
         numbers = (block[count.name] for count in counts)
-        rows.append((*keys, *numbers, *(_estimate(block, statistic) for statistic in shown)))
+        rows.append(
+            (*keys, *numbers, *(_estimate(block, statistic) for statistic in shown))
+        )
     if complete:
         names = [row_name(summary["by"], group) for group in summary["rates"]]
         rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
         rows[-1] = ("all", *[""] * len(left), *rows[-1][len(left) + 1 :])
-        left = [*columns("row"), *field_columns([field.name for field in left], figures)]
+        left = [
+            *columns("row"),
+            *field_columns([field.name for field in left], figures),
+        ]
     note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
     return Table("rates", "Rates", [*left, *figures], rows, note)
 
@@ -221,7 +262,9 @@ def _corrected_table(summary: Data, rubric: Rubric) -> Table:
             rows.append((statistic.name, *keys, *cells))
     worth = Column("worth", "judge is worth (readings)", "number", digits=0)
     alone = "readings_alone|readings alone|number"
-    figures = columns("judge||number", "corrected||number", alone, "read||fraction", worth)
+    figures = columns(
+        "judge||number", "corrected||number", alone, "read||fraction", worth
+    )
     head = columns("statistic", *groups, *figures)
     return Table("corrected", "With the judge's bias taken out", head, rows)
 
@@ -232,17 +275,25 @@ def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
     kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
-        head.append(Column(grade.name, grade.label, "per_study" if is_wide else "count"))
+        head.append(
+            Column(grade.name, grade.label, "per_study" if is_wide else "count")
+        )
         if not is_wide:
             head.append(Column(f"{grade.name}_per_study", "per study", "number"))
     rows: list[tuple[Cell, ...]] = []
     for category in (*categories.labels, None):
-        row: list[Cell] = [categories.text(category.name) if category else f"all {kind.plural}"]
+        row: list[Cell] = [
+            categories.text(category.name) if category else f"all {kind.plural}"
+        ]
         n_items = 0
         for grade in grades:
-            labels = {tally.columns: grade.name} | ({tally.rows: category.name} if category else {})
+            labels = {tally.columns: grade.name} | (
+                {tally.rows: category.name} if category else {}
+            )
             (measure,) = rubric.counting(kind.name, labels)
-            n, per_study = (summary["totals"][measure.name][key] for key in ("n", "per_study"))
+            n, per_study = (
+                summary["totals"][measure.name][key] for key in ("n", "per_study")
+            )
             n_items += n or 0
             wide = None if n is None else Estimate(per_study, k=n)
             row += [wide] if is_wide else [n, per_study]
@@ -255,10 +306,15 @@ def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     orders = {order.measure for order in rubric.worst}
-    measures = {m.name: m for m in rubric.measures if m.role == "score" or m.name in orders}
+    measures = {
+        m.name: m for m in rubric.measures if m.role == "score" or m.name in orders
+    }
     head = [
         *columns("study_id|study", "study_class|class"),
-        *(Column(m.name, m.label, "number", 0 if m.is_whole else 3) for m in measures.values()),
+        *(
+            Column(m.name, m.label, "number", 0 if m.is_whole else 3)
+            for m in measures.values()
+        ),
         *columns(*([rubric.codes.plural] if rubric.codes else [])),
     ]
     entries = [
@@ -282,7 +338,9 @@ def described_run(run: Run) -> dict[str, Any]:
         "judge": summary["judge"]["name"],
         "studies": summary["n_studies"],
         "scored": summary["n_scored"],
-        "figures": {s.name: summary["statistics"][s.name] for s in rubric.shown("groups")},
+        "figures": {
+            s.name: summary["statistics"][s.name] for s in rubric.shown("groups")
+        },
         "finished": run.manifest.get("finished"),
     }
 
@@ -313,7 +371,9 @@ def readers_document(runs: Sequence[Run], layout: str) -> Document:
     for run in runs:
         summary = run.summary()
         name = summary["judge"]["name"]
-        figures = (_estimate(summary, statistic) for statistic in rubric.shown("groups"))
+        figures = (
+            _estimate(summary, statistic) for statistic in rubric.shown("groups")
+        )
         rows.append((name, summary["n_studies"], summary["n_scored"], *figures))
         facts += [("note", f"{name}: {text}") for text in summary["notes"]]
     left = columns("judge", "studies||count", "scored||count")
@@ -324,13 +384,21 @@ def readers_document(runs: Sequence[Run], layout: str) -> Document:
 def sample_document(data: Data) -> Document:
     """Return what was drawn for readers, a row a stratum, and how much each has read."""
     drawn = f"{data['n_drawn']:,} of {data['n_studies']:,} studies"
-    facts = [("drawn", drawn), ("by", ", ".join(data["by"])), ("seed", str(data["seed"]))]
+    facts = [
+        ("drawn", drawn),
+        ("by", ", ".join(data["by"])),
+        ("seed", str(data["seed"])),
+    ]
     for reader, n in sorted(data["read"].items()):
         unjudged = data["not_judged"][reader]
         more = f", {unjudged:,} not judged" if unjudged else ""
         facts.append(("read", f"{n:,} by {reader}{more}"))
     rows = [
-        (*map(group_value, stratum["key"].values()), stratum["n_studies"], stratum["n_drawn"])
+        (
+            *map(group_value, stratum["key"].values()),
+            stratum["n_studies"],
+            stratum["n_drawn"],
+        )
         for stratum in data["strata"]
     ]
     fields = [Column(field, field) for field in data["by"]]

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judge.stress.candidates import MADE
-from judge.tables.document import Cell, Column, Document, Estimate, Table, cell_text, columns
+from judge.tables.document import (
+    Cell,
+    Column,
+    Document,
+    Estimate,
+    Table,
+    cell_text,
+    columns,
+)
 from judge.text import NOTHING, counted, recognised_text
 
 _DETECTION = ("found", "right_category", "right_significance")
@@ -27,15 +35,24 @@ def stress_document(report: Report) -> Document:
     facts = [
         ("errors found", _text(report["detection_all"]["found"])),
         ("false alarms", _text(report["false_alarms_all"]["any"])),
-        ("changed by hostile texts", f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING),
-        ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
+        (
+            "changed by hostile texts",
+            f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING,
+        ),
+        (
+            "judge",
+            f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"],
+        ),
         ("statements recognised", recognised_text(report["recognised"]) or NOTHING),
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
         ("intervals", _intervals(candidates)),
         ("not read", ", ".join(lost) or NOTHING),
-        ("figures of", f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING),
+        (
+            "figures of",
+            f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING,
+        ),
     ]
     return Document(
         f"Stress test of {judge['name']}",
@@ -56,7 +73,10 @@ def _tables(report: Report) -> list[Table]:
     whole, alarms = report["detection_all"], report["false_alarms_all"]
     score, level = report["score"], report["level"]
     detection = {n: n.replace("_", " ") for n in _DETECTION if whole[n] is not None}
-    of_classes, all_but = _by(report["detection"], "class"), ("all but identical", alarms)
+    of_classes, all_but = (
+        _by(report["detection"], "class"),
+        ("all but identical", alarms),
+    )
     alarm_labels = {
         **({"significant": level["label"]} if level else {}),
         **({"any": "any error"} if alarms["any"] else {}),
@@ -69,8 +89,15 @@ def _tables(report: Report) -> list[Table]:
             detection and detection | _LOST,
         ),
         _table(
-            *("false_alarms", "Reports without an error of a finding", "nothing changed but"),
-            [*_by(report["false_alarms"], "change"), *([all_but] if alarms["made"] else [])],
+            *(
+                "false_alarms",
+                "Reports without an error of a finding",
+                "nothing changed but",
+            ),
+            [
+                *_by(report["false_alarms"], "change"),
+                *([all_but] if alarms["made"] else []),
+            ],
             alarm_labels | _LOST,
         ),
         _stability(report["stability"], level["label"] if level else "errors"),
@@ -82,7 +109,9 @@ def _tables(report: Report) -> list[Table]:
     ]
 
 
-def _table(name: str, title: str, head: str, rows: Rows, labels: Mapping[str, str]) -> Table:
+def _table(
+    name: str, title: str, head: str, rows: Rows, labels: Mapping[str, str]
+) -> Table:
     """Return a row for each of `rows`, with its name and the columns that have a label."""
     shown = [Column("name", head)]
     for key, label in labels.items():
@@ -113,7 +142,10 @@ def _stability(repeats: Mapping[str, Any] | None, level: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if repeats:
         rows = [
-            ("candidates read each time", f"{repeats['n']:,} ({repeats['lost']:,} not)"),
+            (
+                "candidates read each time",
+                f"{repeats['n']:,} ({repeats['lost']:,} not)",
+            ),
             (f'flip between "no {level}" and some', _cell(repeats["flips"])),
             ("SD of the score within a candidate", repeats["score_sd"]),
         ]
@@ -127,5 +159,7 @@ def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
         others = [(reason, k) for reason, k in reasons.most_common() if reason != MADE]
         why = "; ".join(f"{reason} ({k:,})" for reason, k in others)
         rows.append((name, why, reasons[MADE], sum(k for _, k in others)))
-    head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
+    head = columns(
+        "change", "why|why not made", "made||count", "not_made|not made|count"
+    )
     return Document(tables=[Table("candidates", "Candidates", head, rows)])

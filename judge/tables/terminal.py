@@ -40,7 +40,9 @@ def as_lines(document: Document) -> list[str]:
     for table in document.tables:
         lines += shown(_table(table, width), page)
     names = max((len(name) for name, _ in document.signatures), default=0)
-    return lines + [f"{name:{names}}  {harmless(line)}" for name, line in document.signatures]
+    return lines + [
+        f"{name:{names}}  {harmless(line)}" for name, line in document.signatures
+    ]
 
 
 def as_text(document: Document) -> str:
@@ -69,10 +71,14 @@ def _table(table: Table, width: int) -> RenderableType:
             [*row[:n_left], *("\n".join(_PIECE.findall(cell)) for cell in row[n_left:])]
             for row in rows
         ]
-    grid = Grid(box=box.SIMPLE, show_edge=False, padding=(0, 0, 0, 1), header_style="bold")
+    grid = Grid(
+        box=box.SIMPLE, show_edge=False, padding=(0, 0, 0, 1), header_style="bold"
+    )
     for index, name in enumerate(rows[0]):
         grid.add_column(Text(name), justify="left" if index < n_left else "right")
     for row in rows[1:]:
         grid.add_row(*map(Text, row))
     note = (Text(harmless(table.note), "dim"), "") if table.note else ()
-    return Group(Text(harmless(table.title), "bold"), Padding(grid, (1, 0, 1, 1)), *note)
+    return Group(
+        Text(harmless(table.title), "bold"), Padding(grid, (1, 0, 1, 1)), *note
+    )

@@ -20,16 +20,24 @@ _READERS = "readers, each against the others"
 
 def validation_document(validation: Data) -> Document:
     """Return what is printed of judges beside readers."""
-    judges = ", ".join(f"{judge['name']} ({judge['judge']})" for judge in validation["judges"])
+    judges = ", ".join(
+        f"{judge['name']} ({judge['judge']})" for judge in validation["judges"]
+    )
     facts = [
         ("judges", judges),
         ("readers", ", ".join(reader["name"] for reader in validation["readers"])),
         ("studies", f"{validation['n_studies']:,} judged and read"),
-        *([("significant", validation["significant"])] if "significant" in validation else []),
+        *(
+            [("significant", validation["significant"])]
+            if "significant" in validation
+            else []
+        ),
         ("resampled by", validation["patient_field"] or "study"),
         ("intervals", _INTERVALS[validation["readers_are"]]),
     ]
-    levels = [key for key in validation if key.startswith("no_") and key.endswith("_error")]
+    levels = [
+        key for key in validation if key.startswith("no_") and key.endswith("_error")
+    ]
     tables = [_judges(validation), _agreement(validation), _ranking(validation)]
     for key in levels:
         tables += [_level(validation, key), _chance_corrected(validation, key)]
@@ -51,7 +59,10 @@ def _judges(validation: Data) -> Table:
     head = (
         *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
         *(["same_verdict|same verdict again|share"] if has_repeats else []),
-        *("dollars_per_1000|$ per 1,000 studies|short", "seconds|seconds a study|short"),
+        *(
+            "dollars_per_1000|$ per 1,000 studies|short",
+            "seconds|seconds a study|short",
+        ),
         "concurrency|at a time|count",
     )
     entries = [
@@ -74,17 +85,25 @@ def _agreement(validation: Data) -> Table:
     is_left_out = False
     for ceiling in validation["ceiling_mean"]:
         entries = [
-            entry for entry in validation["agreement"] if entry["quantity"] == ceiling["quantity"]
+            entry
+            for entry in validation["agreement"]
+            if entry["quantity"] == ceiling["quantity"]
         ]
         if any(entry["kendall"]["value"] is not None for entry in (ceiling, *entries)):
             for entry in entries:
                 is_left_out = is_left_out or entry["n_sets"] > 0
                 all_readers = entry["all_readers"]["kendall"]
-                shown.append(_labelled(entry, judge=_measured(entry), all_readers=all_readers))
+                shown.append(
+                    _labelled(entry, judge=_measured(entry), all_readers=all_readers)
+                )
             methods = {method: _with_range(ceiling, method) for method in _METHODS}
-            shown.append(_labelled(ceiling, **methods, judge=f"({_READERS})", all_readers=None))
+            shown.append(
+                _labelled(ceiling, **methods, judge=f"({_READERS})", all_readers=None)
+            )
             if ceiling["kendall"]["value"] is None:
-                refused.setdefault(ceiling["kendall"]["reason"], []).append(ceiling["label"])
+                refused.setdefault(ceiling["kendall"]["reason"], []).append(
+                    ceiling["label"]
+                )
     kinds = (f"{name}|{label}|number" for name, label in _METHODS.items())
     head = (
         "quantity",
@@ -103,14 +122,19 @@ def _agreement(validation: Data) -> Table:
     elif shown:
         notes.append("A judge is held against the mean of all readers of a study")
     notes += [f"no ceiling for {', '.join(of)}: {why}" for why, of in refused.items()]
-    return table_of("agreement", "Agreement with the readers", head, shown, "; ".join(notes))
+    return table_of(
+        "agreement", "Agreement with the readers", head, shown, "; ".join(notes)
+    )
 
 
 def _ranking(validation: Data) -> Table:
     pooled = {
         (entry["quantity"], _measured(entry), against): figures["preference_accuracy"]
         for entry in validation["agreement"]
-        for against, figures in (("leave one out", entry), ("all readers", entry["all_readers"]))
+        for against, figures in (
+            ("leave one out", entry),
+            ("all readers", entry["all_readers"]),
+        )
     }
     head = (
         "quantity",
@@ -179,7 +203,14 @@ def _with_reasons(note: str, reasons: Iterable[str | None]) -> str:
 
 
 def _differences(validation: Data) -> Table:
-    head = ("quantity", "figure", "judge", "other", "n|studies|count", "difference||difference")
+    head = (
+        "quantity",
+        "figure",
+        "judge",
+        "other",
+        "n|studies|count",
+        "difference||difference",
+    )
     entries = []
     for entry in validation["differences"]:
         if entry["difference"]["value"] is None:
@@ -224,7 +255,9 @@ def _measured(entry: Data) -> str:
     judge, measure = entry["judge"], entry["measure"]
     if entry["own"]:
         return str(judge)
-    return str(measure) if measure.removeprefix(MINUS) == judge else f"{judge}: {measure}"
+    return (
+        str(measure) if measure.removeprefix(MINUS) == judge else f"{judge}: {measure}"
+    )
 
 
 def row_name(entry: Data) -> str:
@@ -268,7 +301,11 @@ def _chance_corrected(validation: Data, key: str) -> Table:
     entries = _level_entries(validation, key)
     title = f"Agreement on studies with any {_level_name(key)} error"
     note = "Kappa is low where nearly all studies are alike, whatever is agreed; AC1 (Gwet) is not"
-    reasons = [entry["kappa"].get("reason") for entry in entries if entry["study_class"] == "all"]
+    reasons = [
+        entry["kappa"].get("reason")
+        for entry in entries
+        if entry["study_class"] == "all"
+    ]
     name = key.replace("no_", "agreement_", 1)
     return table_of(name, title, head, entries, _with_reasons(note, reasons))
 
@@ -300,8 +337,12 @@ def _limits(validation: Data) -> Table:
         *("quantity", "judge", "n|studies|count"),
         *("bias||number", "lower|lower limit|number", "upper|upper limit|number"),
     )
-    entries = [_labelled(e) for e in validation["limits"] if e["bias"]["value"] is not None]
-    title = "Counts per study: judge less the mean of the readers, and limits of agreement"
+    entries = [
+        _labelled(e) for e in validation["limits"] if e["bias"]["value"] is not None
+    ]
+    title = (
+        "Counts per study: judge less the mean of the readers, and limits of agreement"
+    )
     return table_of("limits", title, head, entries)
 
 
@@ -312,10 +353,15 @@ def _alternative(validation: Data) -> Table:
     )
     entries = []
     for entry in validation["alt_test"]:
-        n, won = len(entry["readers"]), sum(reader["won"] for reader in entry["readers"])
+        n, won = (
+            len(entry["readers"]),
+            sum(reader["won"] for reader in entry["readers"]),
+        )
         if entry["passes"] is not None:
             cells = {"readers_won": Estimate(won / n, k=won, n=n)}
-            entries.append(_labelled(entry, **cells, passes="yes" if entry["passes"] else "no"))
+            entries.append(
+                _labelled(entry, **cells, passes="yes" if entry["passes"] else "no")
+            )
     epsilon = next((entry["epsilon"] for entry in validation["alt_test"]), 0.0)
     title = f"Alternative-annotator test, epsilon {epsilon:g}"
     return table_of("alternative_annotator", title, head, entries)

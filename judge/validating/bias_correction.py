@@ -55,7 +55,9 @@ def corrected_summary(
     n_shared = [int((rows >= 0).sum()) for rows in runs.rows[1:]]
     for reader, n in zip(readers, n_shared, strict=True):
         if not n:
-            raise JudgeError(f"{run.path} and {reader.shown} have no study id in common")
+            raise JudgeError(
+                f"{run.path} and {reader.shown} have no study id in common"
+            )
     notes = check_texts(runs)
     values, why_not = _values(runs)
     if not values:
@@ -124,7 +126,11 @@ def _values(
         ]
         if columns:
             readers = mean_of(np.column_stack(columns))
-            by_name[statistic.name] = (statistic, _study_values(runs, 0, statistic), readers)
+            by_name[statistic.name] = (
+                statistic,
+                _study_values(runs, 0, statistic),
+                readers,
+            )
         else:
             why_not[statistic.name] = "; ".join(dict.fromkeys(filter(None, reasons)))
     return by_name, why_not
@@ -132,16 +138,25 @@ def _values(
 
 def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
     is_rate = statistic.kind == "rate"
-    values = sum_measures([*runs.numbers(run, statistic.measures).values()], sizes=is_rate)
+    values = sum_measures(
+        [*runs.numbers(run, statistic.measures).values()], sizes=is_rate
+    )
     return np.where(np.isnan(values), np.nan, values == 0) if is_rate else values
 
 
 def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
     known = {(s.name, s.kind, s.measures, s.is_reciprocal) for s in rubric.statistics}
-    wanted = (statistic.name, statistic.kind, statistic.measures, statistic.is_reciprocal)
+    wanted = (
+        statistic.name,
+        statistic.kind,
+        statistic.measures,
+        statistic.is_reciprocal,
+    )
     if wanted not in known:
         return f"{rubric.title} has no such figure"
-    measures = (measure for measure in rubric.measures if measure.name in statistic.measures)
+    measures = (
+        measure for measure in rubric.measures if measure.name in statistic.measures
+    )
     return next((measure.undefined for measure in measures if measure.undefined), None)
 
 
@@ -152,7 +167,9 @@ def _sampling(
     one_stratum = np.zeros(len(table), np.intp)
     if runs.is_scored[:, 1:].any(axis=1).all():
         return "all", (), one_stratum
-    samples = [run.reading.get("sample") if run.reading else None for run in runs.runs[1:]]
+    samples = [
+        run.reading.get("sample") if run.reading else None for run in runs.runs[1:]
+    ]
     known = [sample for sample in samples if sample]
     if len(known) < len(samples):
         name = runs.names[1 + samples.index(None)]
@@ -167,11 +184,15 @@ def _sampling(
         raise JudgeError(
             f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
         )
-    keys = list(zip(*(_texts(table[name]) for name in by), strict=True)) or [()] * len(table)
+    keys = list(zip(*(_texts(table[name]) for name in by), strict=True)) or [()] * len(
+        table
+    )
     sizes = Counter(keys)
     for name, sample in zip(runs.names[1:], known, strict=True):
         strata = {
-            tuple(_texts([stratum["key"].get(field) for field in by])): stratum["n_studies"]
+            tuple(_texts([stratum["key"].get(field) for field in by])): stratum[
+                "n_studies"
+            ]
             for stratum in sample["strata"]
         }
         if tuple(sample["by"]) != by or sizes != strata:
@@ -190,7 +211,11 @@ def _texts(values: Iterable[Any]) -> list[str | None]:
 
 
 def _signature(
-    readers: Sequence[Rater], n_read: int, sampling: str, by: Sequence[str], patient: str | None
+    readers: Sequence[Rater],
+    n_read: int,
+    sampling: str,
+    by: Sequence[str],
+    patient: str | None,
 ) -> str:
     digest = short_digest(sorted(reader.run.signature for reader in readers))
     parts = (

@@ -81,8 +81,12 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
             )
         name = choice.model or judge.removeprefix(READER)
         # A reader under two names would agree with himself.
-        if same := [r for r in opened.values() if readers and r.run.signature == run.signature]:
-            raise JudgeError(f"{same[0].shown} and {choice.shown} are the same readings")
+        if same := [
+            r for r in opened.values() if readers and r.run.signature == run.signature
+        ]:
+            raise JudgeError(
+                f"{same[0].shown} and {choice.shown} are the same readings"
+            )
         if name in opened:
             raise JudgeError(
                 f"{opened[name].shown} and {choice.shown} are both of {name!r}; name them: "
@@ -97,8 +101,13 @@ def _runs_in(choice: RunChoice) -> list[RunChoice]:
         return [choice]
     folders = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
     if not folders:
-        raise JudgeError(f"{choice.shown} holds no run; judge import makes readers' runs")
-    return [RunChoice(path, str(Path(choice.shown) / path.name), choice.model) for path in folders]
+        raise JudgeError(
+            f"{choice.shown} holds no run; judge import makes readers' runs"
+        )
+    return [
+        RunChoice(path, str(Path(choice.shown) / path.name), choice.model)
+        for path in folders
+    ]
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,9 @@ class RatedStudies:
 
     def records(self, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
         """Return the records of some studies by study id, one dictionary per rater."""
-        return [self.runs.records(column, study_ids) for column in range(len(self.raters))]
+        return [
+            self.runs.records(column, study_ids) for column in range(len(self.raters))
+        ]
 
     @property
     def significant(self) -> str:
@@ -170,7 +181,9 @@ class RatedStudies:
                 if is_graded
                 else f"{rater.rubric.title} significant"
             )
-        sides = {side: " and ".join(dict.fromkeys(parts)) for side, parts in names.items()}
+        sides = {
+            side: " and ".join(dict.fromkeys(parts)) for side, parts in names.items()
+        }
         return ", ".join(f"{side} {text}" for side, text in sides.items())
 
 
@@ -189,11 +202,15 @@ def align_raters(
     raters = (*judges, *readers)
     runs = align(
         [(rater.shown, rater.run) for rater in raters],
-        lambda *ids: set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :]),
+        lambda *ids: (
+            set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :])
+        ),
     )
     sizes = [len(rater.run.columns([])) for rater in raters]
     if not runs.study_ids:
-        has = ", ".join(f"{r.shown} has {n:,}" for r, n in zip(raters, sizes, strict=True))
+        has = ", ".join(
+            f"{r.shown} has {n:,}" for r, n in zip(raters, sizes, strict=True)
+        )
         raise JudgeError(
             f"no study was both judged and read ({has}); judge the reports that were read"
         )
@@ -207,7 +224,9 @@ def align_raters(
     quantities = _shared(raters, level)
     scores = []
     names = [*(quantity.name for quantity in quantities), RATING]
-    values = {name: np.full((len(runs.study_ids), len(raters)), np.nan) for name in names}
+    values = {
+        name: np.full((len(runs.study_ids), len(raters)), np.nan) for name in names
+    }
     for column, rater in enumerate(raters):
         known = quantities_of(rater.rubric, rater.lacks, level)
         for quantity in quantities:
@@ -215,7 +234,9 @@ def align_raters(
             values[quantity.name][:, column] = sum_measures([*numbers.values()])
         for score in () if rater.is_reader else rater.rubric.with_role("score"):
             of_score = runs.numbers(column, [score.name])[score.name]
-            scores.append(Score(rater.name, score.label, score.higher_is_better, of_score))
+            scores.append(
+                Score(rater.name, score.label, score.higher_is_better, of_score)
+            )
         if rater.is_reader and RATING in rater.run.manifest["fields"]:
             values[RATING][:, column] = [
                 rating if type(rating) in (int, float) else np.nan
@@ -224,9 +245,13 @@ def align_raters(
     if not np.isnan(values[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
     of_files = [
-        Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
+        Score(
+            metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0]
+        )
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),)).items()
+        for metric, grid in file.on(
+            runs.study_ids, (model_of_run(judges[0].run),)
+        ).items()
     ]
     directions = [f"{score.label} {score.higher_is_better}" for score in of_files]
     classes, note = runs.field("study_class")
@@ -246,7 +271,8 @@ def align_raters(
         grades=grades,
         references=references,
         study_classes=tuple(
-            str(name) if name else None for name in classes or [None] * len(runs.study_ids)
+            str(name) if name else None
+            for name in classes or [None] * len(runs.study_ids)
         ),
         clusters=clusters,
         patient_field=patient,
@@ -256,7 +282,9 @@ def align_raters(
     )
 
 
-def _references(runs: AlignedRuns, clusters: NDArray[np.intp] | None) -> NDArray[np.intp]:
+def _references(
+    runs: AlignedRuns, clusters: NDArray[np.intp] | None
+) -> NDArray[np.intp]:
     """Number the reference of each study.
 
     Studies are of one reference if their reference texts are the same and their ids differ only
@@ -286,9 +314,15 @@ def _references(runs: AlignedRuns, clusters: NDArray[np.intp] | None) -> NDArray
     return np.array(found, np.intp)
 
 
-def _grades(raters: Sequence[Rater], runs: AlignedRuns) -> tuple[tuple[str, ...], Values]:
+def _grades(
+    raters: Sequence[Rater], runs: AlignedRuns
+) -> tuple[tuple[str, ...], Values]:
     """Return the severities that all raters tell apart, and how many of them a study reaches."""
-    shared = [name for name in raters[0].levels if all(name in rater.levels for rater in raters)]
+    shared = [
+        name
+        for name in raters[0].levels
+        if all(name in rater.levels for rater in raters)
+    ]
     if len(shared) < 2:
         return (), np.empty((len(runs.study_ids), 0))
     grades = np.zeros((len(runs.study_ids), len(raters)))
@@ -324,7 +358,10 @@ def check_texts(runs: AlignedRuns) -> list[str]:
                 f"{name} is of the section {section} and {runs.names[0]} of {first}; judge what "
                 f"was read (--section {section})"
             )
-        notes += [f"the {side} are not in {name}: they could not be checked" for side in missing]
+        notes += [
+            f"the {side} are not in {name}: they could not be checked"
+            for side in missing
+        ]
     return notes
 
 
@@ -332,7 +369,11 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     level = level or common_level(rater.rubric for rater in raters)
     has_levels = any(rater.levels for rater in raters)
     for rater in raters:
-        can_tell = measures_at_level(rater.rubric, level, rater.lacks) if level else rater.levels
+        can_tell = (
+            measures_at_level(rater.rubric, level, rater.lacks)
+            if level
+            else rater.levels
+        )
         if not can_tell and (level or has_levels):
             raise JudgeError(
                 f"{rater.shown} cannot tell which errors are {level or SIGNIFICANT}, only "

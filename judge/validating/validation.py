@@ -109,7 +109,9 @@ def validate(
         JudgeError: For runs that cannot be compared.
 
     """
-    files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
+    files = read_files(
+        [*map(str, metrics)], higher=higher_is_better, lower=lower_is_better
+    )
     studies = align_raters(
         open_raters(choices(runs), readers=False),
         open_raters(choices(readers), readers=True),
@@ -117,7 +119,9 @@ def validate(
         patient_field,
         level,
     )
-    data = compute_validation(studies, resampling, epsilon, random_readers=random_readers)
+    data = compute_validation(
+        studies, resampling, epsilon, random_readers=random_readers
+    )
     return Validation(data, tuple(data["notes"]), str(data["signature"]))
 
 
@@ -158,13 +162,19 @@ def compute_validation(
     counts = [quantity for quantity in quantities if quantity.kind == "count"]
     notes = []
     if lacking := [one.label for one in studies.quantities if one not in quantities]:
-        notes.append(f"{', '.join(lacking)} cannot be compared: the readers were not asked")
+        notes.append(
+            f"{', '.join(lacking)} cannot be compared: the readers were not asked"
+        )
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
-    figures = RatersFigures(studies, resamples, resampling, random_readers=random_readers)
+    figures = RatersFigures(
+        studies, resamples, resampling, random_readers=random_readers
+    )
     correlations = figures.correlations(quantities)
     ranking = figures.ranking(quantities)
-    detections = {f"no_{level.name}_error": list(figures.detection(level)) for level in levels}
+    detections = {
+        f"no_{level.name}_error": list(figures.detection(level)) for level in levels
+    }
     severity = figures.severity()
     if n < LEAST_UNITS:
         notes.append(f"only {n} studies were read: correlations have no interval")
@@ -174,7 +184,9 @@ def compute_validation(
             f"{len(studies.readers)}: there are none"
         )
     return {
-        "signature": _signature(studies, resampling, epsilon, random_readers=random_readers),
+        "signature": _signature(
+            studies, resampling, epsilon, random_readers=random_readers
+        ),
         **{
             side: [
                 {
@@ -186,7 +198,10 @@ def compute_validation(
                 }
                 for rater in raters
             ]
-            for side, raters in (("judges", studies.judges), ("readers", studies.readers))
+            for side, raters in (
+                ("judges", studies.judges),
+                ("readers", studies.readers),
+            )
         },
         "n_studies": n,
         **({"significant": studies.significant} if levels else {}),
@@ -198,7 +213,9 @@ def compute_validation(
             *notes,
             *(f"alternative-annotator test {why}" for why in dict.fromkeys(reasons)),
         ],
-        "judge_table": judge_table(studies, quantities, correlations["agreement"], resamples.units),
+        "judge_table": judge_table(
+            studies, quantities, correlations["agreement"], resamples.units
+        ),
         **correlations,
         "n_references": figures.n_references,
         "ranking": ranking,
@@ -208,7 +225,9 @@ def compute_validation(
         "differences": figures.differences,
         "limits": [
             {**_named(quantity), "judge": judge.name}
-            | limits_of_agreement(values[:, column], values[:, n_judges:], resamples.units)
+            | limits_of_agreement(
+                values[:, column], values[:, n_judges:], resamples.units
+            )
             for quantity in counts
             for values in [studies.values[quantity.name]]
             for column, judge in enumerate(studies.judges)
@@ -218,14 +237,22 @@ def compute_validation(
 
 
 def _named(quantity: Quantity) -> dict[str, str | None]:
-    return {"quantity": quantity.name, "label": quantity.label, "category": quantity.category}
+    return {
+        "quantity": quantity.name,
+        "label": quantity.label,
+        "category": quantity.category,
+    }
 
 
-def _columns(studies: RatedStudies, quantity: Quantity) -> list[tuple[dict[str, Any], Values]]:
+def _columns(
+    studies: RatedStudies, quantity: Quantity
+) -> list[tuple[dict[str, Any], Values]]:
     """Scores and metrics of the opposite direction are negated."""
     columns = []
     if quantity.kind != "rating":
-        for judge, values in zip(studies.judges, studies.values[quantity.name].T, strict=False):
+        for judge, values in zip(
+            studies.judges, studies.values[quantity.name].T, strict=False
+        ):
             names = {"judge": judge.name, "measure": quantity.label, "own": True}
             columns.append((names, values))
     if quantity.category or quantity.kind == "score":
@@ -264,7 +291,9 @@ class RatersFigures:
         """How many references have several candidates."""
         return 0 if self.pairs is None else self.pairs.n_references
 
-    def correlations(self, quantities: Sequence[Quantity]) -> dict[str, list[dict[str, Any]]]:
+    def correlations(
+        self, quantities: Sequence[Quantity]
+    ) -> dict[str, list[dict[str, Any]]]:
         """Return the correlations with the readers, by quantity and measure of a judge."""
         rows: dict[str, list[dict[str, Any]]] = {
             name: [] for name in ("agreement", "ceiling", "ceiling_mean")
@@ -273,7 +302,11 @@ class RatersFigures:
         for quantity in quantities:
             columns, grid = self._grid(quantity)
             found = rater_figures(
-                measure, grid, len(columns), random_readers=self.random_readers, shares=(ACCURACY,)
+                measure,
+                grid,
+                len(columns),
+                random_readers=self.random_readers,
+                shares=(ACCURACY,),
             )
             figures = correlation_figures(found, grid, len(columns))
             rows["agreement"] += [
@@ -288,7 +321,9 @@ class RatersFigures:
             ]
             rows["ceiling_mean"].append({**_named(quantity), **figures["mean"]})
             if not quantity.category:
-                self._compare(measure, found, grid, ("kendall",), _named(quantity), columns)
+                self._compare(
+                    measure, found, grid, ("kendall",), _named(quantity), columns
+                )
         return rows
 
     def ranking(self, quantities: Sequence[Quantity]) -> list[dict[str, Any]]:
@@ -303,7 +338,11 @@ class RatersFigures:
             columns, grid = self._grid(quantity)
             n_columns = len(columns)
             found = rater_figures(
-                measure, grid, n_columns, random_readers=self.random_readers, shares=(ACCURACY,)
+                measure,
+                grid,
+                n_columns,
+                random_readers=self.random_readers,
+                shares=(ACCURACY,),
             )
             readers = grid[:, n_columns:]
             for row in found:
@@ -326,19 +365,31 @@ class RatersFigures:
         studies = self.studies
         is_clean = _is_clean(studies.values[level.name])
         names = sorted({name for name in studies.study_classes if name is not None})
-        groups: list[tuple[str | None, Any, Resamples]] = [(None, slice(None), self.resamples)]
+        groups: list[tuple[str | None, Any, Resamples]] = [
+            (None, slice(None), self.resamples)
+        ]
         for name in names if len(names) > 1 else ():
-            rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
+            rows = np.flatnonzero(
+                [study_class == name for study_class in studies.study_classes]
+            )
             clusters = None if studies.clusters is None else studies.clusters[rows]
             rng = generator(self.resampling.seed, "validation", {"study_class": name})
-            of_class = draw_resamples(clusters, len(rows), rng, self.resampling.resamples)
+            of_class = draw_resamples(
+                clusters, len(rows), rng, self.resampling.resamples
+            )
             groups.append((name, rows, of_class))
         judges = [{"judge": judge.name} for judge in studies.judges]
         for group, rows, resamples in groups:
             values = is_clean[rows]
-            found = detections(values, len(judges), resamples, random_readers=self.random_readers)
+            found = detections(
+                values, len(judges), resamples, random_readers=self.random_readers
+            )
             for row, figures in found:
-                yield {**self._rater_names(row, judges), "study_class": group, **figures}
+                yield {
+                    **self._rater_names(row, judges),
+                    "study_class": group,
+                    **figures,
+                }
             if group is None:
                 self._compare(
                     detection_measure(resamples),
@@ -364,7 +415,10 @@ class RatersFigures:
         )
         names = {"quantity": "severity", "label": "highest severity"}
         self._compare(measure, found, studies.grades, SEVERITY[:1], names, judges)
-        return [{**self._rater_names(row, judges), **plain_figures(row, SEVERITY)} for row in found]
+        return [
+            {**self._rater_names(row, judges), **plain_figures(row, SEVERITY)}
+            for row in found
+        ]
 
     def _grid(self, quantity: Quantity) -> tuple[list[dict[str, Any]], Values]:
         """Return the names of a quantity's columns of judges, and these with the readers'."""
@@ -434,7 +488,11 @@ def _is_comparable(column: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if column["judge"] == other["judge"] or column.get("own") != other.get("own"):
         return False
     names = [str(one.get("measure")).removeprefix(MINUS) for one in (column, other)]
-    return names[0] == names[1] or names[0] == column["judge"] or names[1] == other["judge"]
+    return (
+        names[0] == names[1]
+        or names[0] == column["judge"]
+        or names[1] == other["judge"]
+    )
 
 
 def _is_clean(counts: Values) -> Values:
@@ -443,7 +501,10 @@ def _is_clean(counts: Values) -> Values:
 
 
 def _alternatives(
-    studies: RatedStudies, counts: Sequence[Quantity], resamples: Resamples, epsilon: float
+    studies: RatedStudies,
+    counts: Sequence[Quantity],
+    resamples: Resamples,
+    epsilon: float,
 ) -> Iterator[dict[str, Any]]:
     n_judges = len(studies.judges)
     for quantity in counts:
@@ -453,7 +514,9 @@ def _alternatives(
         forms = [(quantity.name, quantity.label, grid, "negative rmse")]
         if quantity.is_level:
             label = f"no {quantity.label.removesuffix('s')}"
-            forms.append((f"no_{quantity.name}_error", label, _is_clean(grid), "accuracy"))
+            forms.append(
+                (f"no_{quantity.name}_error", label, _is_clean(grid), "accuracy")
+            )
         for name, label, values, scoring in forms:
             for judge, column in zip(studies.judges, values.T, strict=False):
                 figures = alternative_annotator(
@@ -466,14 +529,23 @@ def _alternatives(
 
 
 def _signature(
-    studies: RatedStudies, resampling: Resampling, epsilon: float, *, random_readers: bool
+    studies: RatedStudies,
+    resampling: Resampling,
+    epsilon: float,
+    *,
+    random_readers: bool,
 ) -> str:
     parts = [
         "validate:2",
         *(
             f"{side}:{len(raters)}+"
-            + short_digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
-            for side, raters in (("judges", studies.judges), ("readers", studies.readers))
+            + short_digest(
+                sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters)
+            )
+            for side, raters in (
+                ("judges", studies.judges),
+                ("readers", studies.readers),
+            )
         ),
         *([f"metrics:{short_digest(sorted(studies.files))}"] if studies.files else []),
         f"studies:{len(studies.study_ids)}+{short_digest(studies.study_ids)}",
@@ -515,7 +587,9 @@ def judge_table(
     stability = _same_verdict(studies, quantity, units)
     rows = []
     for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
-        is_lost = np.asarray((outcomes == OUTCOMES[Unparsed]) | (outcomes == OUTCOMES[Failed]))
+        is_lost = np.asarray(
+            (outcomes == OUTCOMES[Unparsed]) | (outcomes == OUTCOMES[Failed])
+        )
         lost = {
             f"n_{OUTCOMES[kind]}": int((outcomes == OUTCOMES[kind]).sum())
             for kind in (Unparsed, Failed)
@@ -527,9 +601,15 @@ def judge_table(
                 "label": quantity and quantity.label,
                 "kendall": kendall.get(judge.name) or _unknown("no count in common"),
                 "unread": {**rate_interval(is_lost, units).plain(), **lost},
-                **({"same_verdict": stability[judge.name]} if judge.name in stability else {}),
+                **(
+                    {"same_verdict": stability[judge.name]}
+                    if judge.name in stability
+                    else {}
+                ),
                 **_cost(judge.run),
-                "concurrency": (judge.run.manifest.get("effort") or {}).get("concurrency"),
+                "concurrency": (judge.run.manifest.get("effort") or {}).get(
+                    "concurrency"
+                ),
             }
         )
     return rows
@@ -541,8 +621,12 @@ def _same_verdict(
     """Return by judge how often its runs agree that a study has no error, for repeated judges."""
     columns_of: dict[str, list[int]] = {}
     for column, judge in enumerate(studies.judges):
-        if (judge.run.manifest.get("spent") or {}).get("asked"):  # not the cache's answers again
-            same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
+        if (judge.run.manifest.get("spent") or {}).get(
+            "asked"
+        ):  # not the cache's answers again
+            same_judge = str(
+                Signature.parse(judge.run.signature).without("repeat", "version")
+            )
             columns_of.setdefault(same_judge, []).append(column)
     figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
@@ -568,8 +652,12 @@ def _cost(run: Run) -> dict[str, dict[str, Any]]:
     dollars = _unknown("no known price" if asked else "asks no server")
     if asked and spent["dollars"] is not None:
         dollars = Estimate(asked, 1_000 * spent["dollars"] * share, None, None).plain()
-    started, finished = (datetime.fromisoformat(manifest[end]) for end in ("started", "finished"))
-    seconds = Estimate(asked or n, (finished - started).total_seconds() * share, None, None).plain()
+    started, finished = (
+        datetime.fromisoformat(manifest[end]) for end in ("started", "finished")
+    )
+    seconds = Estimate(
+        asked or n, (finished - started).total_seconds() * share, None, None
+    ).plain()
     if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
         seconds = _unknown(f"judged in {parts[0]}")
     return {"dollars_per_1000": dollars, "seconds": seconds}

@@ -15,12 +15,25 @@ from pydantic import BeforeValidator, Field
 
 from judge.rubrics import categories
 from judge.rubrics.categories import CATEGORY, ERROR, KEY, KEYS, LEVELS, MAX_COUNT
-from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Rubric, Tally, sorted_by, source
+from judge.rubrics.contract import (
+    EVERYWHERE,
+    Counted,
+    Measure,
+    Rubric,
+    Tally,
+    sorted_by,
+    source,
+)
 from judge.rubrics.replies import ReplyModel, read_reply, whole_number
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 _ALL = Measure(
-    "n_errors", "errors", role="score", is_whole=True, counts=Counted(ERROR), needs=LEVELS
+    "n_errors",
+    "errors",
+    role="score",
+    is_whole=True,
+    counts=Counted(ERROR),
+    needs=LEVELS,
 )
 
 
@@ -56,7 +69,9 @@ class Reply(ReplyModel):
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the twelve counts that an answer states, each a whole number from 0."""
     reply = read_reply(Reply, text).model_dump()
-    counts = {name: reply[level][category.value] for (level, category), name in KEY.items()}
+    counts = {
+        name: reply[level][category.value] for (level, category), name in KEY.items()
+    }
     return Annotation(stated_counts=counts)
 
 
@@ -80,7 +95,8 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     """Return how many discrepancies of each kind rules found, as significant as GREEN's are."""
     counts = Counter(
-        KEY[categories.significance_of(found), found.category] for found in comparison.discrepancies
+        KEY[categories.significance_of(found), found.category]
+        for found in comparison.discrepancies
     )
     return Annotation(stated_counts={name: counts[name] for name in KEYS})
 

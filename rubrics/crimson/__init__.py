@@ -41,9 +41,16 @@ RUBRIC = Rubric(
         ERRORS,
         no_error("urgent", "errors at urgent findings"),
         no_error("actionable", "errors at urgent or actionable findings"),
-        ratio_of("urgent_recall", "urgent recall", "n_urgent_reported", "n_urgent_reference"),
         ratio_of(
-            *("urgent_precision", "urgent precision", "n_urgent_supported", "n_urgent_candidate")
+            "urgent_recall", "urgent recall", "n_urgent_reported", "n_urgent_reference"
+        ),
+        ratio_of(
+            *(
+                "urgent_precision",
+                "urgent precision",
+                "n_urgent_supported",
+                "n_urgent_candidate",
+            )
         ),
         none_of(
             *("no_missed_urgent", "no missed urgent finding", "urgent_missing_finding"),

@@ -16,16 +16,41 @@ from judge.rubrics import Facet, Kind, Label, Measure, replies
 from judge.rubrics.categories import ERROR, count_items, count_measures
 from judge.rubrics.contract import Counted
 from judge.rubrics.normality import is_normal
-from judge.rubrics.replies import Line, Listed, OrNull, ReplyModel, is_bare_denial, word_key
-from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
+from judge.rubrics.replies import (
+    Line,
+    Listed,
+    OrNull,
+    ReplyModel,
+    is_bare_denial,
+    word_key,
+)
+from judge.types import (
+    Annotation,
+    Item,
+    Measures,
+    ReportComparison,
+    Side,
+    Study,
+    UnparsedError,
+)
 
 NEGLIGIBLE = "negligible"
 SIGNIFICANCE = Facet(
     *("significance", "clinical significance", "clinical significances"),
     labels=(
         Label("urgent", "urgent", "critical", means="urgent"),
-        Label("actionable_not_urgent", "actionable, not urgent", "serious", means="actionable"),
-        Label("not_actionable_not_urgent", "not actionable", "notable", means="not actionable"),
+        Label(
+            "actionable_not_urgent",
+            "actionable, not urgent",
+            "serious",
+            means="actionable",
+        ),
+        Label(
+            "not_actionable_not_urgent",
+            "not actionable",
+            "notable",
+            means="not actionable",
+        ),
         Label("benign_expected", "benign or expected", "mild", means="not actionable"),
         Label(NEGLIGIBLE, "negligible", "mild", means="not actionable"),
     ),
@@ -73,7 +98,9 @@ REFERENCE, CANDIDATE = (
     for side in ("reference", "candidate")
 )
 MATCH = Kind("match", "matched finding", "matched findings")
-MISTAKE = Kind(ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFICANCE.name)
+MISTAKE = Kind(
+    ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFICANCE.name
+)
 
 _COUNTS = count_measures(MISTAKE, SIGNIFICANCE, TYPE)
 _list = partial(Measure, is_whole=True)
@@ -84,7 +111,8 @@ _LISTS = (
 )
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
 _of_findings = partial(
-    Measure, undefined="findings without a significance, or not linked with what they match"
+    Measure,
+    undefined="findings without a significance, or not linked with what they match",
 )
 TRIAGE = {
     "n_urgent_reference": "urgent findings of the reference",
@@ -95,17 +123,30 @@ TRIAGE = {
 """The counts of a study that recall and precision of urgent findings are ratios of."""
 _RIGHT = ("n_urgent_reported", "n_urgent_supported")
 MEASURES = (
-    _of_findings("crimson", "CRIMSON", (-1, 1), higher_is_better=True, role="score", needs=_ALL),
-    _of_findings("reference_weight", "weight of the reference's findings", needs=_ALL[:1]),
-    _of_findings("matched_weight", "weight of what matches", higher_is_better=True, needs=_ALL),
+    _of_findings(
+        "crimson", "CRIMSON", (-1, 1), higher_is_better=True, role="score", needs=_ALL
+    ),
+    _of_findings(
+        "reference_weight", "weight of the reference's findings", needs=_ALL[:1]
+    ),
+    _of_findings(
+        "matched_weight", "weight of what matches", higher_is_better=True, needs=_ALL
+    ),
     Measure("false_weight", "weight of false findings", needs=(FALSE,)),
     Measure("missing_weight", "weight of missing findings", needs=(MISSING,)),
     Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
-    Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
-    Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
+    Measure(
+        "n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]
+    ),
+    Measure(
+        "n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]
+    ),
     *(
         _of_findings(
-            *(name, label), higher_is_better=name in _RIGHT, is_whole=True, needs=(*_ALL, LEVELS[0])
+            *(name, label),
+            higher_is_better=name in _RIGHT,
+            is_whole=True,
+            needs=(*_ALL, LEVELS[0]),
         )
         for name, label in TRIAGE.items()
     ),
@@ -164,7 +205,9 @@ def triage(annotation: Annotation) -> dict[str, int | None]:
     matched = {place for pair in links for place in pair}
     numbers: list[int] = []
     for kind in (REFERENCE.name, CANDIDATE.name):
-        findings = [(at, item) for at, item in enumerate(annotation.items) if item.kind == kind]
+        findings = [
+            (at, item) for at, item in enumerate(annotation.items) if item.kind == kind
+        ]
         grades = {at: item.labels.get(SIGNIFICANCE.name) for at, item in findings}
         if None in grades.values() or any(len(pair) != 2 for pair in links):
             return dict.fromkeys(TRIAGE)
@@ -215,7 +258,10 @@ def _matched(annotation: Annotation) -> float | None:
         elif item.label(SIGNIFICANCE.name) != NEGLIGIBLE:
             lost[item.links[0]] += _ATTRIBUTE_WEIGHT
     weights = {place: weight((items[place],)) for place in matched}
-    parts = (full * full / (full + lost[at]) if lost[at] else full for at, full in weights.items())
+    parts = (
+        full * full / (full + lost[at]) if lost[at] else full
+        for at, full in weights.items()
+    )
     return sum(parts, 0.0)
 
 
@@ -259,7 +305,9 @@ _Id = Annotated[Line, AfterValidator(_nonempty)]
 class Finding(ReplyModel):
     """One abnormal finding of a report."""
 
-    id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
+    id: _Id = Field(
+        description="R1, R2, ... in the reference, P1, P2, ... in the candidate."
+    )
     finding: Annotated[Line, AfterValidator(_real)] = Field(
         description="The finding in the report's own words."
     )
@@ -292,8 +340,12 @@ class WrongAttribute(Match):
 class Errors(ReplyModel):
     """What is wrong with the candidate."""
 
-    false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
-    missing_findings: list[_Id] = Field(description="Ids of the reference's that match nothing.")
+    false_findings: list[_Id] = Field(
+        description="Ids of the candidate's that match nothing."
+    )
+    missing_findings: list[_Id] = Field(
+        description="Ids of the reference's that match nothing."
+    )
     attribute_errors: list[WrongAttribute]
 
 
@@ -319,19 +371,30 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     reference = {finding.id: place for place, finding in enumerate(ours)}
     candidate = {finding.id: place for place, finding in enumerate(theirs, len(ours))}
     items = [_item(one.finding, one.clinical_significance, "reference") for one in ours]
-    items += [_item(one.finding, one.clinical_significance, "candidate") for one in theirs]
+    items += [
+        _item(one.finding, one.clinical_significance, "candidate") for one in theirs
+    ]
     errors = reply.errors
     pairs = [(match.ref_id, match.pred_id) for match in reply.matched_findings]
     _check_unique(pairs, "pair twice")
-    _check_accounted(reference, {ref for ref, _ in pairs}, errors.missing_findings, "missing")
-    _check_accounted(candidate, {pred for _, pred in pairs}, errors.false_findings, "false")
+    _check_accounted(
+        reference, {ref for ref, _ in pairs}, errors.missing_findings, "missing"
+    )
+    _check_accounted(
+        candidate, {pred for _, pred in pairs}, errors.false_findings, "false"
+    )
     our_words = {finding.id: word_key(finding.finding) for finding in ours}
     their_words = {finding.id: word_key(finding.finding) for finding in theirs}
     _check_reported(errors.missing_findings, our_words, their_words, "missing")
     _check_reported(errors.false_findings, their_words, our_words, "false")
     items += [match_item(items, reference[ref], candidate[pred]) for ref, pred in pairs]
-    items += [unmatched_item(items, candidate[one], FALSE) for one in errors.false_findings]
-    items += [unmatched_item(items, reference[one], MISSING) for one in errors.missing_findings]
+    items += [
+        unmatched_item(items, candidate[one], FALSE) for one in errors.false_findings
+    ]
+    items += [
+        unmatched_item(items, reference[one], MISSING)
+        for one in errors.missing_findings
+    ]
     _check_unique([*map(repr, errors.attribute_errors)], "error twice")
     for mistake in errors.attribute_errors:
         pair = mistake.ref_id, mistake.pred_id
@@ -339,22 +402,33 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             detail = f"an attribute error that is explained by {mistake.explanation!r}"
             raise UnparsedError("contradiction", detail)
         if pair not in pairs:
-            raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
+            raise UnparsedError(
+                "pair not matched", f"an attribute error of {' and '.join(pair)}"
+            )
         if our_words[mistake.ref_id] == their_words[mistake.pred_id]:
             both = " and ".join(pair)
-            raise UnparsedError("contradiction", f"{both} differ, and are in the same words")
+            raise UnparsedError(
+                "contradiction", f"{both} differ, and are in the same words"
+            )
         links = (reference[mistake.ref_id], candidate[mistake.pred_id])
         types = _types(mistake.error_types, study.modality)
         is_negligible = mistake.severity == NEGLIGIBLE
-        items.append(_attribute_item(items, links, types, mistake.explanation, is_negligible))
+        items.append(
+            _attribute_item(items, links, types, mistake.explanation, is_negligible)
+        )
     return Annotation(tuple(items))
 
 
 def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
-    types = {"location" if name == "laterality" and modality != "mg" else name for name in named}
+    types = {
+        "location" if name == "laterality" and modality != "mg" else name
+        for name in named
+    }
     for name in types:
         if MODALITY_OF.get(name) not in (None, modality):
-            raise UnparsedError("unknown error type", f"{name}, which is of {MODALITY_OF[name]}")
+            raise UnparsedError(
+                "unknown error type", f"{name}, which is of {MODALITY_OF[name]}"
+            )
     return tuple(sorted(types, key=ATTRIBUTES.index))
 
 
@@ -365,18 +439,26 @@ def _check_unique(entries: Collection[object], reason: str) -> None:
 
 
 def _check_accounted(
-    known: Mapping[str, int], matched: Collection[str], alone: Collection[str], mistake: str
+    known: Mapping[str, int],
+    matched: Collection[str],
+    alone: Collection[str],
+    mistake: str,
 ) -> None:
     _check_unique(alone, "id twice")
     named = Counter([*matched, *alone])
     if dangling := named.keys() - known.keys():
         raise UnparsedError("id of no finding", min(dangling))
     if wrong := [name for name in known if named[name] != 1]:
-        raise UnparsedError("contradiction", f"{wrong[0]} is matched or {mistake}, and once")
+        raise UnparsedError(
+            "contradiction", f"{wrong[0]} is matched or {mistake}, and once"
+        )
 
 
 def _check_reported(
-    alone: Sequence[str], words: Mapping[str, str], other_words: Mapping[str, str], mistake: str
+    alone: Sequence[str],
+    words: Mapping[str, str],
+    other_words: Mapping[str, str],
+    mistake: str,
 ) -> None:
     """Refuse a finding that is missing or false, and stands in the other report word for word."""
     for name in alone:
@@ -397,13 +479,17 @@ def _attribute_item(
     is_negligible: bool,  # noqa: FBT001
 ) -> Item:
     grade = NEGLIGIBLE if is_negligible else items[links[0]].label(SIGNIFICANCE.name)
-    return Item(ERROR, text, {TYPE.name: types, SIGNIFICANCE.name: (grade,)}, links=links)
+    return Item(
+        ERROR, text, {TYPE.name: types, SIGNIFICANCE.name: (grade,)}, links=links
+    )
 
 
 def match_item(items: Sequence[Item], reference: int, candidate: int) -> Item:
     """Return the match of the findings at two positions."""
     words, also = items[reference].text, items[candidate].text
-    text = words if words.casefold() == also.casefold() else f"{words} (candidate: {also})"
+    text = (
+        words if words.casefold() == also.casefold() else f"{words} (candidate: {also})"
+    )
     return Item(MATCH.name, text, links=(reference, candidate))
 
 
@@ -416,7 +502,9 @@ def unmatched_item(items: Sequence[Item], place: int, mistake: str) -> Item:
 
 def render(annotation: Annotation) -> str:
     """Return the annotation as a reply; raises ValueError for one that no reply expresses."""
-    reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
+    reference, candidate = (
+        annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE)
+    )
     names = [f"R{number + 1}" for number in range(len(reference))]
     names += [f"P{number + 1}" for number in range(len(candidate))]
     alone: dict[tuple[str, ...], list[str]] = {(FALSE,): [], (MISSING,): []}
@@ -430,12 +518,18 @@ def render(annotation: Annotation) -> str:
                 continue
             is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
             severity = NEGLIGIBLE if is_negligible else "significant"
-            said = {"explanation": error.text, "error_types": types, "severity": severity}
+            said = {
+                "explanation": error.text,
+                "error_types": types,
+                "severity": severity,
+            }
             attributes.append(_pair(error, names) | said)
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
-            "matched_findings": [_pair(match, names) for match in annotation.of_kind(MATCH.name)],
+            "matched_findings": [
+                _pair(match, names) for match in annotation.of_kind(MATCH.name)
+            ],
             "errors": {
                 "false_findings": alone[FALSE,],
                 "missing_findings": alone[MISSING,],
@@ -451,7 +545,11 @@ def render(annotation: Annotation) -> str:
 
 def _findings(items: tuple[Item, ...], names: list[str]) -> list[dict[str, object]]:
     return [
-        {"id": name, "finding": item.text, "clinical_significance": item.label(SIGNIFICANCE.name)}
+        {
+            "id": name,
+            "finding": item.text,
+            "clinical_significance": item.label(SIGNIFICANCE.name),
+        }
         for name, item in zip(names, items, strict=False)
     ]
 
@@ -469,7 +567,8 @@ _STATED_AGE = re.compile(
     r"\bage[ds]?\b\s*[:=]?([^\n.;]{1,40})|(\d{1,3}[- ]?(?:years?|yrs?|y/?o)\b)", re.I
 )
 _AGE = re.compile(
-    r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)(?!\s*(?:m|months?|w|weeks?|d|days?)\b)", re.I
+    r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)(?!\s*(?:m|months?|w|weeks?|d|days?)\b)",
+    re.I,
 )
 _WORD = re.compile(r"[a-z]{5,}")
 _AGES = ("age", "patient_age", "patientage")
@@ -485,7 +584,9 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         if is_benign and not _stems(finding.text) & asked_about:
             items.append(_item(finding.text, _BENIGN, finding.side))
         else:
-            items.append(_item(finding.text, _BY_SEVERITY[finding.severity], finding.side))
+            items.append(
+                _item(finding.text, _BY_SEVERITY[finding.severity], finding.side)
+            )
     items = _told_apart(items, comparison)
     items += [
         match_item(items, place, partner)
@@ -500,9 +601,14 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
             if finding.side == side and not finding.partners
         ]
     for difference in comparison.differences:
-        links, types = (difference.reference, difference.candidate), (difference.attribute,)
+        links, types = (
+            (difference.reference, difference.candidate),
+            (difference.attribute,),
+        )
         is_negligible = difference.is_negligible
-        items.append(_attribute_item(items, links, types, difference.text, is_negligible))
+        items.append(
+            _attribute_item(items, links, types, difference.text, is_negligible)
+        )
     return Annotation(tuple(items))
 
 

@@ -38,7 +38,9 @@ _ALONE = re.compile(r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*")
 # they belong to a finding ("TI-RADS 4", "an ejection fraction of 55%", "a grade 2 sprain", "a
 # calcium score of 400").
 _N = r"(?<![\w.,/-])(?P<{0}>-?[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)(?!\.?[0-9]|[\w-])"
-_TOP = r"(?: ?(?:/|out of|of) ?(?P<{0}_top>[0-9]{{1,9}}(?:\.[0-9]+)?)(?![\w/-]|\.[0-9]))?"
+_TOP = (
+    r"(?: ?(?:/|out of|of) ?(?P<{0}_top>[0-9]{{1,9}}(?:\.[0-9]+)?)(?![\w/-]|\.[0-9]))?"
+)
 _UNIT = r"(?: ?(?:%|points?|percent))?"
 _END = (
     r"(?=\s*(?:[.;,:!?)\]\u2013\u2014]|\Z"
@@ -89,13 +91,21 @@ def _grades(reasons: str) -> Iterator[tuple[float, float | None, str]]:
         for name in ("named", "awarded", "alone", "points"):
             if parts[name] is not None:
                 top = parts[f"{name}_top"]
-                yield float(parts[name]), None if top is None else float(top), match[0].strip()
+                yield (
+                    float(parts[name]),
+                    None if top is None else float(top),
+                    match[0].strip(),
+                )
 
 
 def _number(value: object) -> float:
     if isinstance(value, str) and (digits := _ALONE.fullmatch(value)):
         return float(digits[1])
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e9
+    ):
         return float(value)
     raise ValueError("a score is one number")
 
@@ -126,7 +136,9 @@ def reply_on(low: float, high: float) -> type[Reply]:
         name: (Annotated[number | None, Field(description=text)], ...)
         for name, text in ASPECTS.items()
     }
-    aspects = create_model("Aspects", __base__=_Aspects, __doc__=_Aspects.__doc__, **fields)
+    aspects = create_model(
+        "Aspects", __base__=_Aspects, __doc__=_Aspects.__doc__, **fields
+    )
     score = Field(description=f"How good the candidate is, from {low:g} to {high:g}.")
     fields = {"aspects": (aspects, ...), "score": (Annotated[number, score], ...)}
     return create_model("Reply", __base__=Reply, __doc__=Reply.__doc__, **fields)
@@ -148,10 +160,14 @@ def parse(
     low, high = map(float, scale)
     for number, top, words in _grades(reply.reasons):
         if number != reply.score or top not in (None, high):
-            raise UnparsedError("contradiction", f"the score is {reply.score:g}, and {words!r}")
+            raise UnparsedError(
+                "contradiction", f"the score is {reply.score:g}, and {words!r}"
+            )
     scores = {SCORE: reply.score, **reply.aspects.model_dump()}
     values = {name: value for name, value in scores.items() if value is not None}
-    return Annotation(explanation=reply.reasons, values={LOW: low, HIGH: high, **values})
+    return Annotation(
+        explanation=reply.reasons, values={LOW: low, HIGH: high, **values}
+    )
 
 
 def render(annotation: Annotation) -> str:
@@ -160,7 +176,11 @@ def render(annotation: Annotation) -> str:
     if annotation != Annotation(explanation=annotation.explanation, values=values):
         raise ValueError("an answer has scores and reasons and nothing beside them")
     aspects = {name: values.get(name) for name in ASPECTS}
-    reply = {"reasons": annotation.explanation, "aspects": aspects, "score": values[SCORE]}
+    reply = {
+        "reasons": annotation.explanation,
+        "aspects": aspects,
+        "score": values[SCORE],
+    }
     return json.dumps(reply, ensure_ascii=False)
 
 
@@ -168,7 +188,9 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's score and those of its aspects, from 0 to 100, None for one not given."""
     values = annotation.values
     low, high = values[LOW], values[HIGH]
-    shares = {name: 100 * (value - low) / (high - low) for name, value in values.items()}
+    shares = {
+        name: 100 * (value - low) / (high - low) for name, value in values.items()
+    }
     return {"direct": shares[SCORE], **{name: shares.get(name) for name in ASPECTS}}
 
 
@@ -184,7 +206,10 @@ RUBRIC = Rubric(
         _share("direct", "direct score", role="score"),
         *(
             _share(
-                name, f"direct: {name}", role="check", undefined="the judge gave no score for it"
+                name,
+                f"direct: {name}",
+                role="check",
+                undefined="the judge gave no score for it",
             )
             for name in ASPECTS
         ),

@@ -30,7 +30,11 @@ RUBRIC = Rubric(
     title="Facts",
     summary="Judge reports by atomic facts: precision and recall of short phrases, with evidence.",
     prompt="facts-verdicts",
-    sources=(source("bannur2024maira2"), source("xie2024doclens"), source("min2023factscore")),
+    sources=(
+        source("bannur2024maira2"),
+        source("xie2024doclens"),
+        source("min2023factscore"),
+    ),
     kinds=(FACT, EVIDENCE),
     facets=(VERDICT,),
     measures=MEASURES,

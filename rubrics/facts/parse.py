@@ -26,7 +26,15 @@ from judge.rubrics.replies import (
     word_key,
 )
 from judge.sentences import ITEM, lines
-from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
+from judge.types import (
+    Annotation,
+    Item,
+    Measures,
+    ReportComparison,
+    Side,
+    Study,
+    UnparsedError,
+)
 
 ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
 VERDICT = Facet(
@@ -47,7 +55,8 @@ _BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
 """What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
 _ENDS = re.compile(r"[,;](?=\s)|\s\(")
 _NEGATED = (
-    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out|free of|lacks?|never)\b"
+    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out"
+    r"|free of|lacks?|never)\b"
 )
 _DENIED_BELOW = re.compile(rf"{_NEGATED}[^:;]{{0,80}}:", re.IGNORECASE)
 _DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
@@ -126,7 +135,9 @@ def _starts(sentence: str) -> set[int]:
     begins = [*_BEGINS.finditer(sentence), *_GLUED.finditer(sentence)]
     starts = {0, *(match.end() for match in begins if match.end() < last)}
     starts |= {item.end() for start in starts if (item := ITEM.match(sentence, start))}
-    return starts | {len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts}
+    return starts | {
+        len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts
+    }
 
 
 def _ends(sentence: str) -> set[int]:
@@ -141,7 +152,9 @@ def _ends(sentence: str) -> set[int]:
 def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     """Return the facts of both reports, and then their evidence, to which they are linked."""
     pairs = [(side, fact) for side in SIDES for fact in facts[side]]
-    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence))
+    quoted = list(
+        dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence)
+    )
     place = {key: number for number, key in enumerate(quoted, len(pairs))}
     items = [
         Item(
@@ -191,7 +204,10 @@ MEASURES = (
             needs=_OF_FACTS,
         )
         for side in SIDES
-        for end, label in (("", ""), *((f"_{x.name}", f", {x.label}") for x in VERDICT.labels))
+        for end, label in (
+            ("", ""),
+            *((f"_{x.name}", f", {x.label}") for x in VERDICT.labels),
+        )
     ),
 )
 
@@ -216,7 +232,9 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     )
     f1 = None
     if precision is not None and recall is not None:
-        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        f1 = (
+            2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        )
     n = counts["n_candidate"]
     penalty = math.exp(1 - FEWEST / n) if 0 < n < FEWEST else 1.0
     return {
@@ -236,10 +254,19 @@ STATISTICS = (
             measures=(name,),
             definition=f"{label} of facts, mean of studies",
         )
-        for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+        for name, label in (
+            ("precision", "precision"),
+            ("recall", "recall"),
+            ("f1", "F1"),
+        )
     ),
     _ratio(
-        *("micro_precision", "precision (micro)", "n_candidate_entailed", "n_candidate"),
+        *(
+            "micro_precision",
+            "precision (micro)",
+            "n_candidate_entailed",
+            "n_candidate",
+        ),
         definition="precision of all facts",
     ),
     _ratio(
@@ -252,7 +279,12 @@ STATISTICS = (
         definition="candidate's facts that the reference contradicts",
     ),
     mean_of(
-        *("penalised_precision", f"length-penalised precision (g={FEWEST})", (0, 1), ()),
+        *(
+            "penalised_precision",
+            f"length-penalised precision (g={FEWEST})",
+            (0, 1),
+            (),
+        ),
         definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
     ),
 )
@@ -264,10 +296,14 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
     for statement in comparison.statements:
         other, sentence = texts[OTHER[statement.side]], statement.other_sentence
-        quote = None if sentence is None else _quotable(other).find(lines(other)[sentence])
+        quote = (
+            None if sentence is None else _quotable(other).find(lines(other)[sentence])
+        )
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
-            verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
+            verdict, evidence = (
+                (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
+            )
             key = phrase.casefold().strip(" .")
             facts[statement.side].setdefault(key, Fact(phrase, verdict, evidence))
     return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
@@ -293,9 +329,11 @@ class Verdict(ReplyModel):
         description="The sentences of the report that decide it, copied word for word; empty for "
         "a phrase that is not mentioned."
     )
-    verdict: Annotated[Literal["entailed", "contradicted", "not_mentioned"], Listed] = Field(
-        description="entailed: the report says it. contradicted: the report says otherwise. "
-        "not_mentioned: neither."
+    verdict: Annotated[Literal["entailed", "contradicted", "not_mentioned"], Listed] = (
+        Field(
+            description="entailed: the report says it. contradicted: the report says otherwise. "
+            "not_mentioned: neither."
+        )
     )
 
 
@@ -327,7 +365,9 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     facts: dict[int, Fact] = {}
     for verdict in read_reply(Verdicts, text).verdicts:
         if not 1 <= verdict.phrase <= len(phrases):
-            raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
+            raise UnparsedError(
+                "phrase off the list", f"{verdict.phrase} of {len(phrases)}"
+            )
         if verdict.phrase in facts:
             raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
         quotes: dict[str, None] = {}
@@ -364,7 +404,9 @@ def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
             about = Study("", texts[side], "", modality=study.modality)
             steps.append(Step(first, about, REPORT))
         elif then not in answers and _has_words(texts[OTHER[side]]):
-            about = _verdict_study(texts[OTHER[side]], read_phrases(answers[first], study), study)
+            about = _verdict_study(
+                texts[OTHER[side]], read_phrases(answers[first], study), study
+            )
             steps += [Step(then, about, PHRASES)] * bool(about.candidate)
     return steps
 
@@ -414,7 +456,9 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             facts[side] = unsaid if answer is None else read_verdicts(answer, about)
             _check_same_words(facts[side], phrases[OTHER[side]])
     if answers:
-        raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")
+        raise UnparsedError(
+            "unexpected form", f"an answer to {min(answers)!r}, which is not asked"
+        )
     return to_annotation(facts)
 
 
@@ -439,10 +483,14 @@ def render(annotation: Annotation) -> str:
     """Return the answers to a study's questions; raises ValueError for what they do not express."""
     facts = to_facts(annotation)
     if to_annotation(facts) != annotation:
-        raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
+        raise ValueError(
+            f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone"
+        )
     dump = partial(json.dumps, ensure_ascii=False)
     answers = {
-        _ASKED[REPORT].format(side): dump({"phrases": [fact.text for fact in facts[side]]})
+        _ASKED[REPORT].format(side): dump(
+            {"phrases": [fact.text for fact in facts[side]]}
+        )
         for side in SIDES
     }
     for side in SIDES:

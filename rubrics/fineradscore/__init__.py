@@ -32,7 +32,8 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 _STATISTICS = (
     mean_of(
-        *("fineradscore", "highest severity", (1, 4), ("head", "groups")), higher_is_better=False
+        *("fineradscore", "highest severity", (1, 4), ("head", "groups")),
+        higher_is_better=False,
     ),
     mean_of(
         *("inverse_fineradscore", "1/FineRadScore", (1, 4)),
@@ -67,7 +68,9 @@ RUBRIC = Rubric(
     facets=(CATEGORY, SEVERITY),
     measures=MEASURES,
     statistics=_STATISTICS,
-    worst=sorted_by("-n_significant", "-fineradscore", "-fineradscore_sum", "-n_insignificant"),
+    worst=sorted_by(
+        "-n_significant", "-fineradscore", "-fineradscore_sum", "-n_insignificant"
+    ),
     tally=Tally("Errors by category", CORRECTION.name, CATEGORY.name, SEVERITY.name),
     parse=parse,
     parse_for=_parse_for,

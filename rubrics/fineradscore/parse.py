@@ -27,7 +27,15 @@ from judge.rubrics.replies import (
     validate_reply,
 )
 from judge.sentences import lines, sentences
-from judge.types import Annotation, Category, Discrepancy, Edit, Item, Study, UnparsedError
+from judge.types import (
+    Annotation,
+    Category,
+    Discrepancy,
+    Edit,
+    Item,
+    Study,
+    UnparsedError,
+)
 
 SEVERITY = Facet(
     *("severity", "severity", "severities"),
@@ -41,7 +49,9 @@ SEVERITY = Facet(
 """The four severities [Huang et al. 2024]."""
 NAMES = tuple(label.name for label in SEVERITY.labels)
 
-CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
+CORRECTION = Kind(
+    ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name
+)
 _COUNTS = categories.count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
 CLOSENESS = {
@@ -83,7 +93,9 @@ def measure(annotation: Annotation, study: Study) -> types.Measures:
     `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
     before and after the corrections.
     """
-    severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
+    severities = [
+        NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items
+    ]
     counts = categories.count_items(_COUNTS, annotation)
     by_severity = [counts[f"n_{level}"] for level in NAMES]
     return {
@@ -95,7 +107,9 @@ def measure(annotation: Annotation, study: Study) -> types.Measures:
         "n_insignificant": sum(by_severity[:2]),
         "n_actionable": sum(by_severity[1:]),
         **{
-            f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in NAMES[2:])
+            f"n_{mistake}_urgent": sum(
+                counts[f"{level}_{category.value}"] for level in NAMES[2:]
+            )
             for mistake, category in URGENT.items()
         },
         **counts,
@@ -108,7 +122,9 @@ def closeness(first: str, second: str) -> float:
     The Sørensen-Dice coefficient of the two bags of words, in lower case: twice the words
     in common over the words of both. 1 for two texts without a word.
     """
-    left, right = (Counter(_PLAIN_WORD.findall(text.lower())) for text in (first, second))
+    left, right = (
+        Counter(_PLAIN_WORD.findall(text.lower())) for text in (first, second)
+    )
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
@@ -121,7 +137,9 @@ def corrected(annotation: Annotation, study: Study) -> str:
     inserted: dict[int, list[str]] = defaultdict(list)
     for edit in filter(None, (item.edit for item in annotation.items)):
         if edit.kind == "insert":
-            inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
+            inserted[len(spans) if edit.line is None else edit.line].append(
+                edit.corrected
+            )
         else:
             changed[edit.line] = edit
     parts: list[str] = []
@@ -147,7 +165,9 @@ def corrected(annotation: Annotation, study: Study) -> str:
 _FILLERS = ("but", "and", "error", "errors", "severity", "level")
 _SEVERITIES = {
     **dict.fromkeys(("not actionable", "non actionable", "nonactionable"), 1),
-    **dict.fromkeys(("actionable not urgent", "actionable non urgent", "actionable nonurgent"), 2),
+    **dict.fromkeys(
+        ("actionable not urgent", "actionable non urgent", "actionable nonurgent"), 2
+    ),
     **dict.fromkeys(("urgent", "actionable urgent"), 3),
     "emergent": 4,
     **{str(n): n for n in (1, 2, 3, 4)},
@@ -211,13 +231,16 @@ class Correction(ReplyModel):
         description="Why the correction is needed, in a sentence."
     )
     categories: Annotated[
-        list[Annotated[Literal["a", "b", "c", "d", "e", "f"], Listed]], AfterValidator(_in_order)
+        list[Annotated[Literal["a", "b", "c", "d", "e", "f"], Listed]],
+        AfterValidator(_in_order),
     ] = Field(
         description="One or more of: a false finding, b missing finding, c wrong location, "
         "d wrong severity, e comparison not in the reference, f omitted comparison."
     )
-    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(replies.whole_number)] = Field(
-        description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(replies.whole_number)] = (
+        Field(
+            description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
+        )
     )
 
 
@@ -230,7 +253,8 @@ class Reply(ReplyModel):
 # The original's form: an entry a line, by "0" or "[0]", and "None" for each line to insert.
 _LINE = re.compile(r"\[?([0-9]{1,6})\]?|None", re.IGNORECASE)
 _DELETE = re.compile(
-    r"\W*(?:delete|remove)d?(?:\s+(?:this|the|entire|whole|line|sentence))*\W*", re.IGNORECASE
+    r"\W*(?:delete|remove)d?(?:\s+(?:this|the|entire|whole|line|sentence))*\W*",
+    re.IGNORECASE,
 )
 _FIELDS = {
     "corrections": "corrected",
@@ -254,7 +278,9 @@ def parse(
     """
     value = replies.read_json(text, pairs=published)
     if isinstance(value, Pairs) and "corrections" not in dict(value):
-        corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
+        corrections = [
+            validate_reply(Correction, entry) for entry in _published_corrections(value)
+        ]
     else:
         corrections = validate_reply(Reply, _plain(value)).corrections
     candidate = lines(study.candidate)
@@ -265,7 +291,9 @@ def parse(
     deleted = {said[one.line or 0] for one in corrections if one.edit == "delete"}
     for correction in corrections:
         if is_bare_denial(correction.comment):
-            raise UnparsedError("contradiction", f"a correction, and {correction.comment!r}")
+            raise UnparsedError(
+                "contradiction", f"a correction, and {correction.comment!r}"
+            )
         if correction.edit == "delete":
             continue
         new = words_of(correction.corrected)
@@ -282,11 +310,15 @@ def parse(
     changed = [one.line for one in corrections if one.edit != "insert"]
     texts = [words_of(one.corrected) for one in corrections if one.edit != "delete"]
     if len(set(changed)) < len(changed) or len(set(texts)) < len(texts):
-        raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
+        raise UnparsedError(
+            "corrected twice", f"of lines {changed} one, or of the new texts"
+        )
     items = []
     for one in corrections:
         grade, edit = NAMES[one.severity - 1], Edit(one.edit, one.line, one.corrected)
-        items.append(error_item(one.categories, SEVERITY.name, grade, one.comment, edit))
+        items.append(
+            error_item(one.categories, SEVERITY.name, grade, one.comment, edit)
+        )
     annotation = Annotation(tuple(items))
     if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
@@ -309,14 +341,18 @@ def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
         if not isinstance(entry, dict):
             raise UnparsedError("unexpected form", f"{key!r} is no correction")
         line = int(place[1]) if place[1] else None
-        fields: dict[str, Any] = {_FIELDS.get(name) or name: entry[name] for name in entry}
+        fields: dict[str, Any] = {
+            _FIELDS.get(name) or name: entry[name] for name in entry
+        }
         is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
         if is_deletion:
             fields["corrected"] = ""
         if "severity" in fields:
             fields["severity"] = severity_of(fields["severity"])
         named = fields.get("categories")
-        if isinstance(named, list) and None not in (letters := [*map(category_of, named)]):
+        if isinstance(named, list) and None not in (
+            letters := [*map(category_of, named)]
+        ):
             fields["categories"] = letters
         edit = "insert" if line is None else "delete" if is_deletion else "change"
         yield {**fields, "edit": edit, "line": line}
@@ -326,11 +362,17 @@ def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
     line, text, edit = correction.line, correction.corrected, correction.edit
     last = len(candidate) - (edit != "insert")
     if line is not None and not 0 <= line <= last:
-        raise UnparsedError("line off the report", f"line {line} of {len(candidate)} lines")
+        raise UnparsedError(
+            "line off the report", f"line {line} of {len(candidate)} lines"
+        )
     if (edit == "delete") == bool(text) or (line is None and edit != "insert"):
         raise UnparsedError("incomplete correction", f"to {edit} line {line}: {text!r}")
     number = f"{line}:"
-    if edit == "change" and text.startswith(number) and not candidate[line or 0].startswith(number):
+    if (
+        edit == "change"
+        and text.startswith(number)
+        and not candidate[line or 0].startswith(number)
+    ):
         raise UnparsedError("line number in the text", text)
 
 
@@ -345,7 +387,9 @@ def render(annotation: Annotation) -> str:
             raise ValueError(f"a correction has an edit and a category: {error.text}")
         severity = NAMES.index(error.label(SEVERITY.name)) + 1
         values = (edit.line, edit.kind, edit.corrected, error.text, letters, severity)
-        entries.append(json.dumps(dict(zip(Correction.model_fields, values, strict=True))))
+        entries.append(
+            json.dumps(dict(zip(Correction.model_fields, values, strict=True)))
+        )
     written = ",\n  ".join(entries)
     return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
 
@@ -371,7 +415,11 @@ def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
     """
     reference, candidate = lines(study.reference), lines(study.candidate)
     changed, displaced = _changed(comparison, reference, candidate)
-    placed = {reference[source]: draft for draft in changed.values() for source in draft.sources}
+    placed = {
+        reference[source]: draft
+        for draft in changed.values()
+        for source in draft.sources
+    }
     inserted: dict[str, _Draft] = {}
     if not candidate:
         inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
@@ -388,33 +436,43 @@ def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
         items.append(_to_item(draft, edit))
     for text, draft in inserted.items():
         after = [pair for pair in comparison.partners if pair[0] > max(draft.sources)]
-        items.append(_to_item(draft, Edit("insert", min(after)[1] if after else None, text)))
+        items.append(
+            _to_item(draft, Edit("insert", min(after)[1] if after else None, text))
+        )
     return Annotation(tuple(items))
 
 
 def _changed(
-    comparison: types.ReportComparison, reference: Sequence[str], candidate: Sequence[str]
+    comparison: types.ReportComparison,
+    reference: Sequence[str],
+    candidate: Sequence[str],
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
     changed: dict[int, _Draft] = {}
     also: dict[int, Discrepancy] = {}
     for discrepancy in comparison.discrepancies:
         place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
         for line in (*([] if place is None else [place]), *discrepancy.again):
-            partners = {said for said, partner in comparison.partners if partner == line}
+            partners = {
+                said for said, partner in comparison.partners if partner == line
+            }
             changed.setdefault(line, _Draft(partners))
         if place is not None and source is not None:
             changed[place].sources.add(source)
         also = {**dict.fromkeys(discrepancy.again, discrepancy), **also}
     homes = _homes(changed, reference, candidate)
     for line, draft in changed.items():
-        draft.sources = {source for source in draft.sources if homes.get(source) == line}
+        draft.sources = {
+            source for source in draft.sources if homes.get(source) == line
+        }
     displaced = []
     for discrepancy in comparison.discrepancies:
         place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
         if place is None:
             displaced.append(discrepancy)
         elif (
-            source is None or discrepancy.category in _TAKEN_OUT or source in changed[place].sources
+            source is None
+            or discrepancy.category in _TAKEN_OUT
+            or source in changed[place].sources
         ):
             changed[place].why.append(discrepancy)
         else:  # without a home it is said elsewhere in these words: what contradicts is taken out
@@ -438,7 +496,9 @@ def _homes(
         if text not in taken:
             taken.add(text)
             takers = [line for line, draft in changed.items() if said in draft.sources]
-            homes[said] = max(takers, key=lambda line: (closeness(candidate[line], text), -line))
+            homes[said] = max(
+                takers, key=lambda line: (closeness(candidate[line], text), -line)
+            )
     return homes
 
 

@@ -25,7 +25,11 @@ from judge.rubrics.green.parse import (
 from judge.types import Annotation, Measures, Study
 
 _MATCHED = Measure(
-    "n_matched", "matched findings", higher_is_better=True, is_whole=True, counts=Counted(MATCHED)
+    "n_matched",
+    "matched findings",
+    higher_is_better=True,
+    is_whole=True,
+    counts=Counted(MATCHED),
 )
 # As its authors name their models, which know one prompt: StanfordAIMI/GREEN-radllama2-7b.
 _TRAINED = re.compile(r"(?:^|[/:])green-", re.IGNORECASE)
@@ -57,10 +61,20 @@ RUBRIC = Rubric(
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",
     sources=(source("ostmeier2024green"),),
-    kinds=(categories.GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
+    kinds=(
+        categories.GRADED_ERROR,
+        Kind(MATCHED, "matched finding", "matched findings"),
+    ),
     facets=(CATEGORY, categories.GRADES),
     measures=(
-        Measure("green", "GREEN", (0, 1), higher_is_better=True, role="score", needs=(MATCHED,)),
+        Measure(
+            "green",
+            "GREEN",
+            (0, 1),
+            higher_is_better=True,
+            role="score",
+            needs=(MATCHED,),
+        ),
         *categories.COUNTS[:2],
         _MATCHED,
         *categories.COUNTS[2:],

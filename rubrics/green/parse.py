@@ -13,9 +13,31 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from judge.rubrics import categories, replies
-from judge.rubrics.categories import CATEGORIES, CATEGORY, ERROR, KEY, KEYS, LEVELS, SIGNIFICANCE
-from judge.rubrics.replies import OrNull, ReplyModel, Text, is_bare_denial, is_no_entry, word_key
-from judge.types import Annotation, Category, Item, ReportComparison, Study, UnparsedError
+from judge.rubrics.categories import (
+    CATEGORIES,
+    CATEGORY,
+    ERROR,
+    KEY,
+    KEYS,
+    LEVELS,
+    SIGNIFICANCE,
+)
+from judge.rubrics.replies import (
+    OrNull,
+    ReplyModel,
+    Text,
+    is_bare_denial,
+    is_no_entry,
+    word_key,
+)
+from judge.types import (
+    Annotation,
+    Category,
+    Item,
+    ReportComparison,
+    Study,
+    UnparsedError,
+)
 
 # Two forms of answer: the layout in text (docs/answers.md), and the structured reply. Whatever is
 # not the layout is refused. A number that is read is the one behind a category's colon, or first
@@ -67,7 +89,10 @@ def count_name(item: Item) -> str:
 
 
 def _lists(items: Sequence[Item]) -> dict[str, list[str]]:
-    return {name: [item.text for item in items if count_name(item) == name] for name in NAMES}
+    return {
+        name: [item.text for item in items if count_name(item) == name]
+        for name in NAMES
+    }
 
 
 def _counts(items: Sequence[Item]) -> dict[str, int]:
@@ -103,7 +128,19 @@ _EXPLANATION = re.compile(
 # What would be read as something else than words of the explanation.
 _NO_WORDS = re.compile(rf"{_TITLE.pattern}|[<`]|\A{_EXPLANATION.pattern}", _TITLE.flags)
 _WORDS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *(
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+    ),
     *("eleven", "twelve"),
 )
 _BULLET, _BOLD = r"[-*\u2022][ \t]+", r"(?:\*\*)?"
@@ -164,7 +201,13 @@ class _Reading:
 _List = tuple[int, Sequence[str]]
 
 
-def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:  # noqa: ARG001
+def parse(
+    text: str,
+    study: Study,  # noqa: ARG001
+    *,
+    complete: bool = False,
+    faithful: bool = False,
+) -> Annotation:
     """Return the annotation that an answer in GREEN's layout expresses.
 
     `faithful` is for a GREEN model that answers the official prompt: it is read as the reference
@@ -192,7 +235,9 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
     if not faithful:
         refuse_contradictions(items)
     warnings = (*warnings_on(stated, items, not_listed), *reading.warnings)
-    return Annotation(tuple(items), explanation, stated_counts=stated, warnings=warnings)
+    return Annotation(
+        tuple(items), explanation, stated_counts=stated, warnings=warnings
+    )
 
 
 def with_contradictions(items: Sequence[Item]) -> list[Item]:
@@ -213,9 +258,13 @@ def with_contradictions(items: Sequence[Item]) -> list[Item]:
                 warnings.append(IN_TWO_PLACES)
             else:
                 warnings.append(ALSO_MATCHED)
-        if item.kind == ERROR and _is_graded_otherwise(item.text, item.label(SIGNIFICANCE)):
+        if item.kind == ERROR and _is_graded_otherwise(
+            item.text, item.label(SIGNIFICANCE)
+        ):
             warnings.append(GRADED_OTHERWISE)
-        if item.kind == ERROR and any(map(is_bare_denial, _IN_BRACKETS.findall(item.text))):
+        if item.kind == ERROR and any(
+            map(is_bare_denial, _IN_BRACKETS.findall(item.text))
+        ):
             warnings.append(CALLED_NONE)
         checked.append(replace(item, warnings=tuple(warnings)) if warnings else item)
     return checked
@@ -225,7 +274,9 @@ def refuse_contradictions(items: Sequence[Item]) -> None:
     """Raise `UnparsedError` for the first item that contradicts another or its heading."""
     for item in items:
         if item.warnings:
-            raise UnparsedError("contradiction", f"{item.warnings[0]}: {_plain(item.text)!r}")
+            raise UnparsedError(
+                "contradiction", f"{item.warnings[0]}: {_plain(item.text)!r}"
+            )
 
 
 def _is_graded_otherwise(text: str, level: str) -> bool:
@@ -241,7 +292,9 @@ def _sections(text: str) -> tuple[str, dict[str, str]]:
     headings = [_HEADING.fullmatch(title[0]) for title in titles]
     kinds = [_KIND.get(heading[1].lower()) if heading else None for heading in headings]
     if lacking := [TITLES[kind] for kind in _SECTIONS if kind not in kinds]:
-        raise UnparsedError("missing section", f"no line with the heading {', '.join(lacking)}")
+        raise UnparsedError(
+            "missing section", f"no line with the heading {', '.join(lacking)}"
+        )
     if kinds != [*_SECTIONS] or "<|" in text:
         raise UnparsedError(
             "not in the layout", "each heading stands once, in order, on its own line"
@@ -290,7 +343,9 @@ def _errors(body: str, level: str, reading: _Reading) -> dict[str, _List]:
         elif listed:
             below.append(line)
         else:
-            raise UnparsedError("not in the layout", f"{TITLES[level]}: {_plain(line.strip())}")
+            raise UnparsedError(
+                "not in the layout", f"{TITLES[level]}: {_plain(line.strip())}"
+            )
     if len(set(marks)) < len(marks):
         raise UnparsedError("contradiction", f"{TITLES[level]}: a category twice")
     if any(map(str.isdigit, marks)) and not marks.isdigit():
@@ -311,7 +366,9 @@ def _category(mark: str, label: str, level: str, reading: _Reading) -> str:
     is_number_in_it = any(map(str.isdigit, label))
     is_another = categories.category_of(label) is not None
     if by_letter is None or is_number_in_it or is_another or not reading.is_faithful:
-        raise UnparsedError("contradiction", f"({mark}) is not called {_plain(label.strip())!r}")
+        raise UnparsedError(
+            "contradiction", f"({mark}) is not called {_plain(label.strip())!r}"
+        )
     reading.warnings.append(OTHER_LABEL + KEY[level, by_letter])
     return by_letter
 
@@ -333,7 +390,9 @@ def _matched(body: str, reading: _Reading, *, is_whole: bool) -> _List:
     return count, texts
 
 
-def _list(rest: str, below: Sequence[str], kind: str, name: str, reading: _Reading) -> _List:
+def _list(
+    rest: str, below: Sequence[str], kind: str, name: str, reading: _Reading
+) -> _List:
     where = TITLES[MATCHED] if name == MATCHED else name
     stated = _COUNT.fullmatch(rest)
     if stated is None:
@@ -343,15 +402,21 @@ def _list(rest: str, below: Sequence[str], kind: str, name: str, reading: _Readi
     word, behind = stated.groups()
     count = _WORDS.index(word.lower()) if word.isalpha() else int(word)
     if behind and below:
-        raise UnparsedError("not in the layout", f"{where}: items on the line and below it")
+        raise UnparsedError(
+            "not in the layout", f"{where}: items on the line and below it"
+        )
     if count == 0:
         words = (behind or "").strip("; ")
         if words and not _is_none(words, kind):
             if below or ";" in words or not reading.is_faithful:
-                raise UnparsedError("contradiction", f"{where}: 0, and then {_plain(words)!r}")
+                raise UnparsedError(
+                    "contradiction", f"{where}: 0, and then {_plain(words)!r}"
+                )
             reading.warnings.append(BEHIND_ZERO + name)
         elif below:
-            raise UnparsedError("contradiction", f"{where}: 0, and then {_plain(below[0])!r}")
+            raise UnparsedError(
+                "contradiction", f"{where}: 0, and then {_plain(below[0])!r}"
+            )
         return 0, ()
     if behind is None:
         return _check_list(count, _list_below(below, where), name, reading)
@@ -367,7 +432,10 @@ def _list(rest: str, below: Sequence[str], kind: str, name: str, reading: _Readi
 
 def _list_below(lines: Sequence[str], where: str) -> list[str]:
     texts = [line.lstrip() for line in lines]
-    if len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)}) > 1:
+    if (
+        len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)})
+        > 1
+    ):
         raise UnparsedError("not in the layout", f"{where}: a list within a list")
     entries = [_BULLETED.fullmatch(text) for text in texts]
     if not all(entries):
@@ -377,15 +445,21 @@ def _list_below(lines: Sequence[str], where: str) -> list[str]:
                 raise UnparsedError("not in the layout", f"{where}: {_plain(text)!r}")
     items = [entry.groups()[-1] for entry in entries if entry]
     if several := next((item for item in items if ";" in item), None):
-        raise UnparsedError("doubtful item", f"{where}: several in one line: {_plain(several)!r}")
+        raise UnparsedError(
+            "doubtful item", f"{where}: several in one line: {_plain(several)!r}"
+        )
     return items
 
 
-def _check_list(count: int, items: Sequence[str], name: str, reading: _Reading) -> _List:
+def _check_list(
+    count: int, items: Sequence[str], name: str, reading: _Reading
+) -> _List:
     where = TITLES[MATCHED] if name == MATCHED else name
     for item in items:
         if is_doubtful(item, faithful=reading.is_faithful, count=count):
-            raise UnparsedError("doubtful item", f"{where}: {_plain(item)!r} is no one item")
+            raise UnparsedError(
+                "doubtful item", f"{where}: {_plain(item)!r} is no one item"
+            )
     if len(items) != count and not reading.is_faithful:
         raise UnparsedError(
             "count and list differ", f"{where}: {count} is stated, {len(items)} listed"
@@ -399,7 +473,9 @@ def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
     plain = _IN_BRACKETS.sub(" ", item) if "(" in item else item
     numbers = _NUMBERING.findall(plain)
     # In faithful mode a number is no numbering unless it goes on from a first one.
-    if faithful and (count > 1 or all(number.strip("#.:)") != "2" for number in numbers)):
+    if faithful and (
+        count > 1 or all(number.strip("#.:)") != "2" for number in numbers)
+    ):
         numbers = []
     is_several = bool(numbers or _NUMBER_FIRST.match(item) or _MARK.search(item)) or (
         not faithful and _NEXT_SENTENCE.search(item) is not None
@@ -418,7 +494,9 @@ def render(annotation: Annotation) -> str:
     if set(stated) != set(NAMES):
         raise ValueError(f"stated_counts needs exactly {', '.join(NAMES)}")
     texts = _lists(annotation.items)
-    written = {name: f"{stated[name]}. {'; '.join(texts[name])}".rstrip(" ") for name in NAMES}
+    written = {
+        name: f"{stated[name]}. {'; '.join(texts[name])}".rstrip(" ") for name in NAMES
+    }
     sections = [f"[{TITLES[EXPLANATION]}]:\n{annotation.explanation}"]
     for level in LEVELS:
         lines = [
@@ -450,9 +528,13 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
         for found in comparison.discrepancies
     ]
     errors.sort(key=lambda error: KEYS.index(count_name(error)))
-    matched = (matched_item(_entry(text) or "unnamed finding") for text in comparison.matched)
+    matched = (
+        matched_item(_entry(text) or "unnamed finding") for text in comparison.matched
+    )
     items = _told_apart((*errors, *matched))
-    return Annotation(items, _explanation(comparison.explanation), stated_counts=_counts(items))
+    return Annotation(
+        items, _explanation(comparison.explanation), stated_counts=_counts(items)
+    )
 
 
 def _told_apart(items: Sequence[Item]) -> tuple[Item, ...]:
@@ -463,7 +545,9 @@ def _told_apart(items: Sequence[Item]) -> tuple[Item, ...]:
         words = word_key(item.text)
         n_before[words] += 1
         if n_before[words] > 1:
-            item = replace(item, text=f"{item.text}, no. {n_before[words]} in these words")
+            item = replace(
+                item, text=f"{item.text}, no. {n_before[words]} in these words"
+            )
         apart.append(item)
     return tuple(apart)
 
@@ -496,8 +580,12 @@ class Errors(ReplyModel):
     missing_finding: list[Text] = Field(
         description="(b) The reference reports it, the candidate leaves it out or denies it."
     )
-    wrong_location: list[Text] = Field(description="(c) On another side or in another place.")
-    wrong_severity: list[Text] = Field(description="(d) Larger, smaller, milder or graver.")
+    wrong_location: list[Text] = Field(
+        description="(c) On another side or in another place."
+    )
+    wrong_severity: list[Text] = Field(
+        description="(d) Larger, smaller, milder or graver."
+    )
     comparison_not_in_reference: list[Text] = Field(
         description="(e) A change, or its absence, that the reference does not tell."
     )
@@ -538,7 +626,10 @@ def _unnumbered(entries: Sequence[str]) -> Sequence[str]:
 def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the annotation in a structured reply, whose lists give the counts."""
     reply = replies.read_reply(Reply, text)
-    levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
+    levels = (
+        reply.clinically_significant_errors,
+        reply.clinically_insignificant_errors,
+    )
     items = []
     for level, lists in zip(LEVELS, levels, strict=True):
         for category, name in _LISTS:
@@ -547,7 +638,9 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     items += map(matched_item, _unnumbered(reply.matched_findings))
     for item in items:
         if is_no_entry(item.text) or _SEVERAL.search(item.text):
-            raise UnparsedError("doubtful item", f"{item.text!r} is no one entry of a list")
+            raise UnparsedError(
+                "doubtful item", f"{item.text!r} is no one entry of a list"
+            )
     refuse_contradictions(with_contradictions(items))
     return Annotation(tuple(items), reply.explanation, stated_counts=_counts(items))
 
@@ -555,7 +648,12 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
 def render_reply(annotation: Annotation) -> str:
     """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
     texts = _lists(annotation.items)
-    lists = [{name: texts[KEY[level, category]] for category, name in _LISTS} for level in LEVELS]
+    lists = [
+        {name: texts[KEY[level, category]] for category, name in _LISTS}
+        for level in LEVELS
+    ]
     values = (annotation.explanation, *lists, texts[MATCHED])
     text = json.dumps(dict(zip(Reply.model_fields, values, strict=True)), indent=1)
-    return replies.check_round_trip(text, annotation, partial(parse_reply, study=_NO_STUDY))
+    return replies.check_round_trip(
+        text, annotation, partial(parse_reply, study=_NO_STUDY)
+    )

@@ -33,7 +33,9 @@ def runner(server: FaultServer, rubric: Rubric, tmp_path: Path) -> Runner:
 
 
 @pytest.fixture
-def shell(server: FaultServer, rubric: Rubric, tmp_path: Path) -> Callable[[int], Shell]:
+def shell(
+    server: FaultServer, rubric: Rubric, tmp_path: Path
+) -> Callable[[int], Shell]:
     def made(n: int) -> Shell:
         ready = Shell(tmp_path, server.url, rubric.name)
         ready.write(n)

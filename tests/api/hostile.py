@@ -48,7 +48,9 @@ Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 class Hostile:
     """Reads each request whole and lets `serve` do the rest; `requests` holds their heads."""
 
-    def __init__(self, serve: Serve | bytes, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, serve: Serve | bytes, *, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._serve = serve
         self._tls = tls
         self.requests: list[str] = []
@@ -64,7 +66,9 @@ class Hostile:
         async def work() -> None:
             self._loop = asyncio.get_running_loop()
             self._over = asyncio.Event()
-            server = await asyncio.start_server(self._client, "127.0.0.1", 0, ssl=self._tls)
+            server = await asyncio.start_server(
+                self._client, "127.0.0.1", 0, ssl=self._tls
+            )
             self.port = server.sockets[0].getsockname()[1]
             started.set()
             await self._over.wait()
@@ -81,13 +85,17 @@ class Hostile:
         self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join()
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _client(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 self.requests.append(head)
                 fields = dict(
-                    line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line
+                    line.lower().split(": ", 1)
+                    for line in head.split("\r\n")[1:]
+                    if ": " in line
                 )
                 await reader.readexactly(int(fields.get("content-length", 0)))
                 if isinstance(self._serve, bytes):
@@ -114,9 +122,18 @@ def judged(
 def self_signed(folder: Path) -> ssl.SSLContext:
     """A certificate that nobody vouches for."""
     key, cert = folder / "key.pem", folder / "cert.pem"
-    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "3"]
+    name = [
+        "-subj",
+        "/CN=127.0.0.1",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-days",
+        "3",
+    ]
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes"]
-    subprocess.run([*made, "-keyout", key, "-out", cert, *name], check=True, capture_output=True)
+    subprocess.run(
+        [*made, "-keyout", key, "-out", cert, *name], check=True, capture_output=True
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     return context

@@ -6,11 +6,29 @@ from importlib import import_module
 
 _MODULES = (
     *("filelock", "httpcore2", "pyarrow", "sqlite3", "truststore", "running"),
-    *("judge.backends.anthropic", "judge.backends.google", "judge.backends.lexicon.judge"),
-    *("judge.backends.models", "judge.backends.openai_client", "judge.batching.batch_run"),
+    *(
+        "judge.backends.anthropic",
+        "judge.backends.google",
+        "judge.backends.lexicon.judge",
+    ),
+    *(
+        "judge.backends.models",
+        "judge.backends.openai_client",
+        "judge.batching.batch_run",
+    ),
     *("judge.batching.anthropic", "judge.batching.google", "judge.batching.openai"),
-    *("judge.cache.servers", "judge.cache.store", "judge.cli.judging", "judge.cli.output"),
-    *("judge.official", "judge.running.cached_client", "judge.running.cost", "judge.tables.run"),
+    *(
+        "judge.cache.servers",
+        "judge.cache.store",
+        "judge.cli.judging",
+        "judge.cli.output",
+    ),
+    *(
+        "judge.official",
+        "judge.running.cached_client",
+        "judge.running.cost",
+        "judge.tables.run",
+    ),
 )
 
 for _name in _MODULES:

@@ -44,7 +44,9 @@ class ProviderServer:
             def do_GET(self) -> None:
                 owner.looked_up.append(self.path)
                 found = owner.models.get(self.path.rpartition("/")[2])
-                missing = {"error": {"message": "no such model", "type": "not_found_error"}}
+                missing = {
+                    "error": {"message": "no such model", "type": "not_found_error"}
+                }
                 self._send(404 if found is None else 200, found or missing)
 
             def do_POST(self) -> None:
@@ -93,7 +95,10 @@ class ProviderServer:
             "usage": {
                 "prompt_tokens": 1500,
                 "completion_tokens": 250,
-                "prompt_tokens_details": {"cached_tokens": 1000, "cache_write_tokens": 100},
+                "prompt_tokens_details": {
+                    "cached_tokens": 1000,
+                    "cache_write_tokens": 100,
+                },
             },
         }
 
@@ -121,7 +126,11 @@ class ProviderServer:
         parts = [{"text": "Let me see.", "thought": True}, {"text": self.text}]
         return {
             "candidates": [
-                {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+                {
+                    "content": {"role": "model", "parts": parts},
+                    "finishReason": "STOP",
+                    "index": 0,
+                }
             ],
             "usageMetadata": {
                 "promptTokenCount": 1500,

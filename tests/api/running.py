@@ -91,7 +91,9 @@ class Runner:
 class Shell:
     """The command line, on study files in a folder of its own."""
 
-    def __init__(self, folder: Path, url: str, rubric: str, model: str = "model-x") -> None:
+    def __init__(
+        self, folder: Path, url: str, rubric: str, model: str = "model-x"
+    ) -> None:
         self.folder = folder
         self.url = url
         self.rubric = rubric
@@ -126,7 +128,9 @@ class Shell:
         # Python 3.11 does not tell the process that is forked where modules are.
         with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
             forkserver.ensure_running()
-        process = _FORKS.Process(target=_forked, args=(self.folder, words, self.patches))
+        process = _FORKS.Process(
+            target=_forked, args=(self.folder, words, self.patches)
+        )
         process.start()
         return process
 

@@ -58,7 +58,9 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     assert (batch["n"], batch["answered"]) == (N, N)
     assert (spent["asked"], spent["from_cache"], spent["dollars"]) == (N, 0, None)
     assert spent["prompt_tokens"] > 0
-    assert "asked 12, from cache 0" in err, "the closing account has what the batch took"
+    assert "asked 12, from cache 0" in err, (
+        "the closing account has what the batch took"
+    )
     assert "$0.00" not in err
 
     code, again, err = ready.run("--out", "plain", "--format", "json")
@@ -72,12 +74,18 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     paid_once(server)
     folder = ready.folder / "cache" / "batches"
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
-        assert ledger.execute("SELECT * FROM question").fetchall() == [], "they hold reports"
+        assert ledger.execute("SELECT * FROM question").fetchall() == [], (
+            "they hold reports"
+        )
     assert not (folder / "requests.jsonl").exists()
-    assert server.batches.kept() == [], "files hold reports, too, and are deleted when read"
+    assert server.batches.kept() == [], (
+        "files hold reports, too, and are deleted when read"
+    )
 
 
-def test_files_at_openai_have_a_day_on_which_they_end(server: FaultServer, ready: Shell) -> None:
+def test_files_at_openai_have_a_day_on_which_they_end(
+    server: FaultServer, ready: Shell
+) -> None:
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
     week, days = 7 * 86_400, 3 * 86_400
@@ -95,10 +103,14 @@ def test_a_server_that_knows_no_such_day_is_asked_without(
     assert code == 0, err
     paid_once(server)
     requests = server.batches.stats().requests
-    assert (requests["upload_file"], requests["create_batch"]) == (3, 3), "it is refused once"
+    assert (requests["upload_file"], requests["create_batch"]) == (3, 3), (
+        "it is refused once"
+    )
 
 
-def test_files_that_cannot_be_deleted_are_named(server: FaultServer, ready: Shell) -> None:
+def test_files_that_cannot_be_deleted_are_named(
+    server: FaultServer, ready: Shell
+) -> None:
     server.batches.meet("delete_file", always(Fault.UNAVAILABLE))
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
@@ -106,14 +118,18 @@ def test_files_that_cannot_be_deleted_are_named(server: FaultServer, ready: Shel
     paid_once(server)
 
 
-def test_a_batch_has_no_more_than_its_provider_takes(server: FaultServer, ready: Shell) -> None:
+def test_a_batch_has_no_more_than_its_provider_takes(
+    server: FaultServer, ready: Shell
+) -> None:
     code, _, err = ready.run(*BATCH, "--batch-size", "50001")
     assert code == 2
     assert "at most 50,000" in err
     assert not server.batches.stats().requests
 
 
-def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
+def test_unreadable_answers_go_into_a_second_batch(
+    server: FaultServer, ready: Shell
+) -> None:
     server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(5)[2:]})
     code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")
     assert code == 0, err
@@ -123,7 +139,9 @@ def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: S
     assert (one["n"], two["n"]) == (N, 3)
 
 
-def test_most_first_answers_unreadable_gives_up(server: FaultServer, ready: Shell) -> None:
+def test_most_first_answers_unreadable_gives_up(
+    server: FaultServer, ready: Shell
+) -> None:
     server.set_faults(rates={Fault.MALFORMED: 1.0})
     assert ready.run(*BATCH, "--give-up-after", "10")[0] == 3
     assert server.batches.stats().creates == 1
@@ -131,9 +149,12 @@ def test_most_first_answers_unreadable_gives_up(server: FaultServer, ready: Shel
     assert server.batches.stats().creates == 2
 
 
-def test_the_next_batch_lacks_what_a_model_refuses(server: FaultServer, ready: Shell) -> None:
+def test_the_next_batch_lacks_what_a_model_refuses(
+    server: FaultServer, ready: Shell
+) -> None:
     server.set_faults(
-        refused_parameters={"temperature": "unsupported_value"}, refused_modes=("json_schema",)
+        refused_parameters={"temperature": "unsupported_value"},
+        refused_modes=("json_schema",),
     )
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
@@ -155,7 +176,9 @@ def test_what_expires_is_asked_again(server: FaultServer, ready: Shell) -> None:
     assert re.search(r"is expired: 4 of 12 answered", err)
 
 
-def test_errors_by_line_and_lines_that_are_missing(server: FaultServer, ready: Shell) -> None:
+def test_errors_by_line_and_lines_that_are_missing(
+    server: FaultServer, ready: Shell
+) -> None:
     faults = {
         **dict.fromkeys(keys(2), always(Fault.TOO_LONG)),
         **dict.fromkeys(keys(4)[2:], first(Fault.RATE_LIMIT)),
@@ -170,9 +193,18 @@ def test_errors_by_line_and_lines_that_are_missing(server: FaultServer, ready: S
     assert set(server.batches.stats().answered.values()) == {1}
 
 
-def test_lines_that_are_no_answers_are_passed_over(server: FaultServer, ready: Shell) -> None:
+def test_lines_that_are_no_answers_are_passed_over(
+    server: FaultServer, ready: Shell
+) -> None:
     """The answers beside them are kept, and what was cut off is asked again."""
-    noise = (b"<html>", b"[]", b'{"custom_id": {}}', b"\xff\x00", b"x" * 3_000_000, b"[" * 100_000)
+    noise = (
+        b"<html>",
+        b"[]",
+        b'{"custom_id": {}}',
+        b"\xff\x00",
+        b"x" * 3_000_000,
+        b"[" * 100_000,
+    )
     server.batches.plan = BatchPlan(noise=noise, cut=True)
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
@@ -181,7 +213,9 @@ def test_lines_that_are_no_answers_are_passed_over(server: FaultServer, ready: S
     assert (one["n"], one["answered"], two["answered"]) == (N, N - 1, 1)
 
 
-def test_answers_that_do_not_come_stay_at_the_provider(server: FaultServer, ready: Shell) -> None:
+def test_answers_that_do_not_come_stay_at_the_provider(
+    server: FaultServer, ready: Shell
+) -> None:
     server.batches.meet("get_content", always(Fault.CUT_BODY), after=True)
     code, _, err = ready.run(*BATCH)
     assert code == 2
@@ -193,7 +227,9 @@ def test_answers_that_do_not_come_stay_at_the_provider(server: FaultServer, read
     paid_once(server)
 
 
-def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:
+def test_batches_have_a_size_and_wait_for_room(
+    server: FaultServer, ready: Shell
+) -> None:
     server.batches.limit = 2
     code, out, err = ready.run(*BATCH, "--batch-size", "4")
     assert code == 0, err
@@ -219,7 +255,9 @@ def test_a_server_that_is_away_is_waited_for(server: FaultServer, ready: Shell) 
     assert server.url in err
 
 
-def test_a_server_that_goes_while_a_batch_is_made(server: FaultServer, ready: Shell) -> None:
+def test_a_server_that_goes_while_a_batch_is_made(
+    server: FaultServer, ready: Shell
+) -> None:
     server.batches.meet("create_batch", first(Fault.DROP), after=True)
     code, _, err = ready.run(*BATCH)
     assert code == 2
@@ -246,7 +284,9 @@ def left_running(server: FaultServer, ready: Shell) -> str:
             time.sleep(0.05)
         process.kill()
         process.communicate()
-    code, out, err = ready.judge("batch", "list", "--cache", "cache", "--format", "json")
+    code, out, err = ready.judge(
+        "batch", "list", "--cache", "cache", "--format", "json"
+    )
     assert code == 0, err
     (batch,) = json.loads(out)
     assert (batch["state"], batch["n"]) == ("running", N)
@@ -274,7 +314,9 @@ def test_list_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
-def test_a_batch_that_its_provider_has_lost_is_forgotten(server: FaultServer, ready: Shell) -> None:
+def test_a_batch_that_its_provider_has_lost_is_forgotten(
+    server: FaultServer, ready: Shell
+) -> None:
     server.batches.plan = BatchPlan(ending="stays")
     name = left_running(server, ready)
     server.batches.lose()
@@ -288,7 +330,8 @@ def test_a_batch_that_its_provider_has_lost_is_forgotten(server: FaultServer, re
 
 
 @pytest.mark.parametrize(
-    ("name", "is_done"), [("upload_file", False), ("create_batch", True), ("get_content", False)]
+    ("name", "is_done"),
+    [("upload_file", False), ("create_batch", True), ("get_content", False)],
 )
 def test_killed_while_a_call_is_under_way(
     server: FaultServer, ready: Shell, name: str, *, is_done: bool
@@ -304,7 +347,10 @@ def test_killed_while_a_call_is_under_way(
     assert json.loads(out)["n_scored"] == N
     paid_once(server)
     assert server.batches.stats().creates == 1
-    left = {one.name.partition("-")[0] for one in (ready.folder / "cache" / "batches").iterdir()}
+    left = {
+        one.name.partition("-")[0]
+        for one in (ready.folder / "cache" / "batches").iterdir()
+    }
     assert left <= {"ledger.db", "making.lock"}
 
 
@@ -367,10 +413,15 @@ OBJECT = {"id": "batch-1", "object": "batch", "status": "in_progress"}
         ({**OBJECT, "status": "failed", "errors": [1]}, "[1]"),
         ({**OBJECT, "status": "failed", "errors": "no money"}, "no money"),
         ({**OBJECT, "status": "failed", "errors": {"data": [1]}}, '"data": [1]'),
-        ({**OBJECT, "status": "failed", "errors": {"data": [{"line": "x"}]}}, '"line": "x"'),
+        (
+            {**OBJECT, "status": "failed", "errors": {"data": [{"line": "x"}]}},
+            '"line": "x"',
+        ),
     ],
 )
-def test_a_batch_of_another_form_is_one_message(shell: Made, said: object, named: str) -> None:
+def test_a_batch_of_another_form_is_one_message(
+    shell: Made, said: object, named: str
+) -> None:
     with Hostile(reply(said)) as provider:
         made = shell(2)
         code, _, err = made.judge(

@@ -32,7 +32,13 @@ KINDS: dict[str, tuple[type[Batches], str]] = {
 }
 # What a server is asked to do, in this order.
 EVENTS = {
-    "openai": ("upload_file", "create_batch", "get_batch", "get_content", "delete_file"),
+    "openai": (
+        "upload_file",
+        "create_batch",
+        "get_batch",
+        "get_content",
+        "delete_file",
+    ),
     "anthropic": ("create_batch", "get_batch", "get_results", "delete_batch"),
     "google": ("create_batch", "get_batch", "delete_batch"),
     "google-file": (
@@ -55,7 +61,9 @@ def server(kind: str) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def ready(kind: str, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def ready(
+    kind: str, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Shell:
     url = server.url if kind == "openai" else server.address
     made = Shell(tmp_path, url, "green", KINDS[kind][1])
     made.write(N)
@@ -89,10 +97,15 @@ def assert_whole(ready: Shell, server: FaultServer) -> None:
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N
     stats = server.batches.stats()
-    assert (stats.creates, set(stats.created.values())) == (1, {1}), "nothing is asked twice"
+    assert (stats.creates, set(stats.created.values())) == (1, {1}), (
+        "nothing is asked twice"
+    )
     assert set(stats.answered.values()) == {1}
     assert sorted(stats.studies.values()) == keys(N)
-    left = {one.name.partition("-")[0] for one in (ready.folder / "cache" / "batches").iterdir()}
+    left = {
+        one.name.partition("-")[0]
+        for one in (ready.folder / "cache" / "batches").iterdir()
+    }
     assert left <= {"ledger.db", "making.lock"}, "reports are left on disk"
 
 
@@ -105,18 +118,24 @@ def moments() -> list[object]:
     for kind, events in EVENTS.items():
         for event in events:
             marks = () if event in DECISIVE else (pytest.mark.ci,)
-            found += [pytest.param(kind, event, done, marks=marks) for done in (False, True)]
+            found += [
+                pytest.param(kind, event, done, marks=marks) for done in (False, True)
+            ]
     return found
 
 
 @pytest.mark.parametrize(("kind", "event", "is_done"), moments(), indirect=["kind"])
-def test_killed_at(ready: Shell, server: FaultServer, event: str, *, is_done: bool) -> None:
+def test_killed_at(
+    ready: Shell, server: FaultServer, event: str, *, is_done: bool
+) -> None:
     kill_at(ready, server, event, is_done=is_done)
     assert_whole(ready, server)
 
 
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
-def test_killed_again_while_the_batch_is_sought(ready: Shell, server: FaultServer) -> None:
+def test_killed_again_while_the_batch_is_sought(
+    ready: Shell, server: FaultServer
+) -> None:
     kill_at(ready, server, "create_batch", is_done=True)
     kill_at(ready, server, "list_batches", is_done=True)
     assert_whole(ready, server)
@@ -134,14 +153,18 @@ only_anthropic = pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
 
 
 @only_anthropic
-def test_killed_while_a_batch_is_told_from_others(ready: Shell, server: FaultServer) -> None:
+def test_killed_while_a_batch_is_told_from_others(
+    ready: Shell, server: FaultServer
+) -> None:
     kill_at(ready, server, "create_batch", is_done=True)
     kill_at(ready, server, "get_results", is_done=True)
     assert_whole(ready, server)
 
 
 @only_anthropic
-@pytest.mark.parametrize("ahead", [timedelta(), timedelta(minutes=40), timedelta(minutes=-40)])
+@pytest.mark.parametrize(
+    "ahead", [timedelta(), timedelta(minutes=40), timedelta(minutes=-40)]
+)
 def test_a_batch_is_told_from_those_of_others(
     ready: Shell, server: FaultServer, ahead: timedelta
 ) -> None:
@@ -153,7 +176,9 @@ def test_a_batch_is_told_from_those_of_others(
     theirs.append(batches.plant(N, ending="ended"))
     before = {name: batches.states()[name] for name in theirs}
     assert_whole(ready, server)
-    assert batches.states() == before, "those of others are neither cancelled nor deleted"
+    assert batches.states() == before, (
+        "those of others are neither cancelled nor deleted"
+    )
     assert not batches.stats().requests["cancel_batch"]
 
 
@@ -177,13 +202,17 @@ def test_nothing_is_asked_again_while_a_batch_may_be_ours(
     code, _, err = ready.run(*BATCH)
     ending.join()
     assert code == 0, err
-    assert seen == [0], "asked again before it was known that the running batch is another's"
+    assert seen == [0], (
+        "asked again before it was known that the running batch is another's"
+    )
     assert "which is known when it ends" in err
     assert batches.stats().creates == 1
 
 
 @only_anthropic
-def test_a_batch_of_another_size_is_not_waited_for(ready: Shell, server: FaultServer) -> None:
+def test_a_batch_of_another_size_is_not_waited_for(
+    ready: Shell, server: FaultServer
+) -> None:
     theirs = anthropic(server).plant(N + 1)
     kill_at(ready, server, "create_batch", is_done=False)
     assert_whole(ready, server)
@@ -191,7 +220,9 @@ def test_a_batch_of_another_size_is_not_waited_for(ready: Shell, server: FaultSe
 
 
 @only_anthropic
-def test_batches_of_other_commands_are_not_taken_for_it(ready: Shell, server: FaultServer) -> None:
+def test_batches_of_other_commands_are_not_taken_for_it(
+    ready: Shell, server: FaultServer
+) -> None:
     """Two commands with as many questions: each finds its own."""
     kill_at(ready, server, "get_batch", is_done=True)
     ready.write(2 * N)

@@ -52,7 +52,9 @@ def server(kind: str) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def ready(kind: str, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def ready(
+    kind: str, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Shell:
     monkeypatch.setattr("judge.batching.batch_run._LEAST_PAUSE", 0.1)
     if kind == "google-file":
         monkeypatch.setattr("judge.batching.google.MOST_INLINE", 0)
@@ -79,7 +81,11 @@ def test_a_run_in_batches(server: FaultServer, ready: Shell) -> None:
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N
     stats = server.batches.stats()
-    assert (stats.creates, set(stats.created.values()), set(stats.answered.values())) == (
+    assert (
+        stats.creates,
+        set(stats.created.values()),
+        set(stats.answered.values()),
+    ) == (
         1,
         {1},
         {1},
@@ -89,7 +95,11 @@ def test_a_run_in_batches(server: FaultServer, ready: Shell) -> None:
     assert server.stats().requests == 0, "nothing is asked beside the batch"
     assert server.batches.kept() == [], "what the provider keeps is deleted"
     (batch,) = Run(ready.folder / "run").manifest["batches"]
-    assert (batch["provider"], batch["n"], batch["answered"]) == (server_name(ready), N, N)
+    assert (batch["provider"], batch["n"], batch["answered"]) == (
+        server_name(ready),
+        N,
+        N,
+    )
 
 
 def server_name(ready: Shell) -> str:
@@ -116,7 +126,9 @@ def test_a_study_that_is_refused_fails_alone(server: FaultServer, ready: Shell) 
 
 
 @of_all
-def test_a_fault_of_one_request_is_asked_again(server: FaultServer, ready: Shell) -> None:
+def test_a_fault_of_one_request_is_asked_again(
+    server: FaultServer, ready: Shell
+) -> None:
     faults = first(Fault.RATE_LIMIT), first(Fault.SERVER_ERROR)
     server.set_faults(studies=dict(zip(keys(2), faults, strict=True)))
     code, out, err = ready.run(*BATCH)
@@ -126,7 +138,9 @@ def test_a_fault_of_one_request_is_asked_again(server: FaultServer, ready: Shell
 
 
 @of_all
-def test_a_parameter_that_is_refused_is_left_out(server: FaultServer, ready: Shell) -> None:
+def test_a_parameter_that_is_refused_is_left_out(
+    server: FaultServer, ready: Shell
+) -> None:
     server.set_faults(refused_modes=("json_schema",))
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
@@ -151,7 +165,9 @@ def test_lists_and_cancels(server: FaultServer, ready: Shell) -> None:
     assert f"--base-url {server.address}" in err
     assert not server.batches.stats().requests["cancel_batch"]
     named = ("--base-url", server.address)
-    code, _, err = ready.judge("batch", "cancel", batch["id"], "--cache", "cache", *named)
+    code, _, err = ready.judge(
+        "batch", "cancel", batch["id"], "--cache", "cache", *named
+    )
     assert code == 0, err
     assert server.batches.stats().requests["cancel_batch"] == 1
     server.batches.finish()
@@ -161,7 +177,9 @@ def test_lists_and_cancels(server: FaultServer, ready: Shell) -> None:
 
 
 @of_all
-def test_a_batch_without_room_waits_for_the_others(server: FaultServer, ready: Shell) -> None:
+def test_a_batch_without_room_waits_for_the_others(
+    server: FaultServer, ready: Shell
+) -> None:
     server.batches.meet("create_batch", first(None, Fault.RATE_LIMIT))
     code, out, err = ready.run(*BATCH, "--batch-size", "4")
     assert code == 0, err
@@ -184,7 +202,9 @@ def test_a_wrong_key_names_its_variable(server: FaultServer, ready: Shell) -> No
     server.batches.meet("create_batch", always(Fault.WRONG_KEY))
     code, _, err = ready.run(*BATCH)
     assert code == 2
-    assert {"anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}[server_name(ready)] in err
+    assert {"anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}[
+        server_name(ready)
+    ] in err
 
 
 ODD = [
@@ -193,7 +213,12 @@ ODD = [
     "text",
     {},
     {"id": 5, "name": 5},
-    {"id": "msgbatch_1", "processing_status": ["ended"], "name": "batches/1", "metadata": []},
+    {
+        "id": "msgbatch_1",
+        "processing_status": ["ended"],
+        "name": "batches/1",
+        "metadata": [],
+    },
     {"name": "batches/1", "metadata": {"state": ["BATCH_STATE_SUCCEEDED"]}},
     {"name": "batches/../x"},
     b"<html>Sign in</html>",
@@ -203,7 +228,9 @@ ODD = [
 
 @pytest.mark.parametrize("model", sorted({model for _, model in KINDS.values()}))
 @pytest.mark.parametrize("said", ODD, ids=range(len(ODD)))
-def test_a_batch_of_another_form_is_one_message(tmp_path: Path, model: str, said: object) -> None:
+def test_a_batch_of_another_form_is_one_message(
+    tmp_path: Path, model: str, said: object
+) -> None:
     with Hostile(reply(said)) as odd:
         made = Shell(tmp_path, odd.url.removesuffix("/v1"), "green", model)
         made.write(2)
@@ -225,7 +252,9 @@ def test_why_a_batch_has_failed_is_said(server: FaultServer, ready: Shell) -> No
 
 
 @of_anthropic
-def test_results_are_fetched_from_this_server_alone(server: FaultServer, ready: Shell) -> None:
+def test_results_are_fetched_from_this_server_alone(
+    server: FaultServer, ready: Shell
+) -> None:
     """A gateway passes on an address of Anthropic's own."""
     assert isinstance(server.batches, AnthropicBatches)
     with Hostile(reply({})) as elsewhere:
@@ -243,7 +272,9 @@ def test_ids_are_of_anthropic_s_alphabet(server: FaultServer, ready: Shell) -> N
     """The server checks that; the body has a length, for servers that take no other."""
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
-    (mark,) = {each["custom_id"].partition("_")[0] for each in server.batches.asked["requests"]}
+    (mark,) = {
+        each["custom_id"].partition("_")[0] for each in server.batches.asked["requests"]
+    }
     _, out, _ = ready.judge("batch", "list", "--cache", "cache", "--format", "json")
     assert json.loads(out)[0]["id"] == mark
 
@@ -253,7 +284,9 @@ def test_ids_are_of_anthropic_s_alphabet(server: FaultServer, ready: Shell) -> N
 
 @of_google
 @pytest.mark.parametrize("prefix", ["BATCH_STATE_", "JOB_STATE_"])
-def test_states_have_two_spellings(server: FaultServer, ready: Shell, prefix: str) -> None:
+def test_states_have_two_spellings(
+    server: FaultServer, ready: Shell, prefix: str
+) -> None:
     batches = server.batches
     assert isinstance(batches, GoogleBatches)
     batches.prefix, batches.partial, batches.error_key = prefix, True, "status"
@@ -279,7 +312,9 @@ def test_results_that_carry_no_id_are_in_the_order_of_requests(
 def test_a_line_of_a_file_is_what_the_package_sends() -> None:
     """Files hold the API's own form, which google-genai makes for requests that it sends itself."""
     body = {
-        "contents": [{"role": "user", "parts": [{"text": "study-0001: which errors?"}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "study-0001: which errors?"}]}
+        ],
         "config": {
             "system_instruction": "You are a radiologist.",
             "response_mime_type": "application/json",
@@ -300,7 +335,9 @@ def test_a_line_of_a_file_is_what_the_package_sends() -> None:
             place = Connection(server.address)
             made, http = google_client.client(place, "key", api_version="v1beta")
             config = types.CreateBatchJobConfig(display_name="b-1")
-            request = types.InlinedRequest.model_validate({**body, "metadata": {"key": "k"}})
+            request = types.InlinedRequest.model_validate(
+                {**body, "metadata": {"key": "k"}}
+            )
             await made.aio.batches.create(model="m", src=[request], config=config)
             await http.aclose()
 

@@ -22,7 +22,14 @@ from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
 GREEN = rubrics.load("green")
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+PROXIES = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +59,19 @@ def test_only_this_machine_is_local(url: str, local: bool) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *("localhost:8000/v1", "ftp://127.0.0.1/v1", "http://fe80::1/v1", "http://[::1/v1", ""),
-        *("http://127.0.0.1:99999/v1", "http://127.0.0.1:x/v1", "http:///v1", "http://a b/v1"),
+        *(
+            "localhost:8000/v1",
+            "ftp://127.0.0.1/v1",
+            "http://fe80::1/v1",
+            "http://[::1/v1",
+            "",
+        ),
+        *(
+            "http://127.0.0.1:99999/v1",
+            "http://127.0.0.1:x/v1",
+            "http:///v1",
+            "http://a b/v1",
+        ),
         *("http://me:hunter2@127.0.0.1/v1", "https://example.org/v1?api-key=hunter2"),
     ],
 )
@@ -110,7 +128,9 @@ def test_a_proxy_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert isinstance(ends["study-0000"].outcome, Annotated)
     assert "through the proxy http://127.0.0.1:" in said
     assert "hunter2" not in said
-    assert proxy.requests[0].startswith("POST http://judge.example:8000/v1/chat/completions ")
+    assert proxy.requests[0].startswith(
+        "POST http://judge.example:8000/v1/chat/completions "
+    )
     assert "Proxy-Authorization: Basic " in proxy.requests[0]
     assert "http://judge.example:8000/v1" in said, "where reports go is said"
 
@@ -133,7 +153,9 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://127.0.0.1:9/v1", UnreachableError),
     ],
 )
-def test_nobody_there_is_told_from_a_wrong_address(url: str, kind: type[Exception]) -> None:
+def test_nobody_there_is_told_from_a_wrong_address(
+    url: str, kind: type[Exception]
+) -> None:
     async def ask() -> None:
         client = OpenAIClient(Connection(url), "none")
         with pytest.raises(kind):
@@ -146,8 +168,16 @@ def test_nobody_there_is_told_from_a_wrong_address(url: str, kind: type[Exceptio
 # What is sent
 
 
-def test_sampling_is_sent_and_is_part_of_the_question(server: FaultServer, runner: Runner) -> None:
-    asked = {"temperature": 0.7, "top_p": 0.9, "seed": 7, "reasoning_effort": "low", "top_k": 20}
+def test_sampling_is_sent_and_is_part_of_the_question(
+    server: FaultServer, runner: Runner
+) -> None:
+    asked = {
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "seed": 7,
+        "reasoning_effort": "low",
+        "top_k": 20,
+    }
     server.set_faults(record=True)
     runner(3)
     runner(3, asking={"sampling": asked})
@@ -159,7 +189,9 @@ def test_sampling_is_sent_and_is_part_of_the_question(server: FaultServer, runne
     assert server.stats().requests == 9, "0 is what it is by default"
 
 
-def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runner: Runner) -> None:
+def test_what_the_user_wants_is_not_left_out_silently(
+    server: FaultServer, runner: Runner
+) -> None:
     server.set_faults(refused_parameters={"temperature": "unsupported_value"})
     with pytest.raises(JudgeError, match="temperature"):
         runner(3, asking={"sampling": {"temperature": 0.5}})
@@ -177,7 +209,9 @@ def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runne
         ({"x": reduce(lambda inner, _: [inner], range(101), 1)}, "x"),
     ],
 )
-def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], says: str) -> None:
+def test_what_no_server_takes_or_would_spoil_the_answer(
+    given: dict[str, Any], says: str
+) -> None:
     with pytest.raises(JudgeError, match=says):
         load(sampling=given)
 
@@ -185,8 +219,14 @@ def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], s
 @pytest.mark.parametrize(
     ("model", "longest"),
     [
-        *((name, 25_000) for name in ("o1", "gpt-5", "openai/gpt-oss-20b", "x:o4-mini", "QwQ")),
-        *((name, 2048) for name in ("gpt-4o", "gpt-4o-2024-11-20", "StanfordAIMI/GREEN-o1x")),
+        *(
+            (name, 25_000)
+            for name in ("o1", "gpt-5", "openai/gpt-oss-20b", "x:o4-mini", "QwQ")
+        ),
+        *(
+            (name, 2048)
+            for name in ("gpt-4o", "gpt-4o-2024-11-20", "StanfordAIMI/GREEN-o1x")
+        ),
         *((name, 8192) for name in ("gpt-4o3", "meta-llama/Llama-3.3-70B-Instruct")),
     ],
 )
@@ -197,7 +237,11 @@ def test_an_answer_is_not_starved_by_its_reasoning(model: str, longest: int) -> 
 
 def test_which_reply_is_asked_for() -> None:
     assert load("gpt-4o").reply == STRUCTURED
-    for judge in (load(reply="text"), load(prompt="green"), load("StanfordAIMI/GREEN-phi2")):
+    for judge in (
+        load(reply="text"),
+        load(prompt="green"),
+        load("StanfordAIMI/GREEN-phi2"),
+    ):
         assert judge.reply == TEXT
         assert judge.request(next(iter(study_set(1)))).schema is None
     for wrong in ({"prompt": "green", "reply": "structured"}, {"reply": "json"}):
@@ -212,7 +256,9 @@ def test_a_proxy_that_speaks_no_http_is_refused(
 ) -> None:
     with Hostile(reply(completion())) as proxy:
         monkeypatch.setenv(name, f"{scheme}://me:hunter2@127.0.0.1:{proxy.port}")
-        with pytest.raises(JudgeError, match="speaks with HTTP proxies alone") as refused:
+        with pytest.raises(
+            JudgeError, match="speaks with HTTP proxies alone"
+        ) as refused:
             judged("http://judge.example:8000/v1", tmp_path)
         assert "hunter2" not in str(refused.value)
         assert not proxy.requests

@@ -30,10 +30,22 @@ def test_a_judge_is_asked_again_with_the_options_of_its_run(
     monkeypatch.setattr("judge.cli.gate.datetime", OneDay)
     server.set_faults(record=True)
     ready = shell(30)
-    assert ready.run("--out", "run", "--body", "top_p=0.5", "--max-tokens", "99")[0] == 0
+    assert (
+        ready.run("--out", "run", "--body", "top_p=0.5", "--max-tokens", "99")[0] == 0
+    )
     before = [request["body"] for request in server.requests()]
     server.reset()
-    drift = ("gate", "--drift", "run", "--limit", "20", "--out", "later", "--cache", "cache")
+    drift = (
+        "gate",
+        "--drift",
+        "run",
+        "--limit",
+        "20",
+        "--out",
+        "later",
+        "--cache",
+        "cache",
+    )
     code, out, err = ready.judge(*drift)
     assert code == 0, out + err
     again = [request["body"] for request in server.requests()]
@@ -52,9 +64,13 @@ def test_a_judge_that_answers_otherwise_fails(shell: Made, tmp_path: Path) -> No
     ready = shell(40)
     assert ready.run("--out", "run")[0] == 0
     manifest = tmp_path / "run" / "manifest.json"
-    kinder = FaultServer(annotate=lambda _key, _n: Annotation((matched_item("clear lungs"),)))
+    kinder = FaultServer(
+        annotate=lambda _key, _n: Annotation((matched_item("clear lungs"),))
+    )
     with kinder:  # the same name, another model behind it
-        manifest.write_text(manifest.read_text("utf-8").replace(ready.url, kinder.url), "utf-8")
+        manifest.write_text(
+            manifest.read_text("utf-8").replace(ready.url, kinder.url), "utf-8"
+        )
         drift = ("gate", "--drift", "run", "--out", "later", "--cache", "cache")
         code, out, err = ready.judge(*drift)
     assert code == 1, out + err

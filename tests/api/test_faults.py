@@ -23,9 +23,15 @@ both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
 
 @both
-def test_every_kind_of_trouble(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
+def test_every_kind_of_trouble(
+    server: FaultServer, runner: Runner, rubric: Rubric
+) -> None:
     plans = [first(Fault.RATE_LIMIT)] * 15 + [first(Fault.SERVER_ERROR)] * 6
-    plans += [first(Fault.DROP)] * 3 + [first(Fault.CUT_BODY)] * 3 + [always(Fault.MALFORMED)] * 6
+    plans += (
+        [first(Fault.DROP)] * 3
+        + [first(Fault.CUT_BODY)] * 3
+        + [always(Fault.MALFORMED)] * 6
+    )
     plans = dict(zip(keys(300)[::9], plans, strict=False))
     malformed = {key for key, plan in plans.items() if plan.then is Fault.MALFORMED}
     server.set_faults(studies=plans)
@@ -66,7 +72,9 @@ def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_
     assert server.stats().by_study == {"study-0007": 1}
 
 
-def test_an_outage_costs_its_time_and_little_more(server: FaultServer, runner: Runner) -> None:
+def test_an_outage_costs_its_time_and_little_more(
+    server: FaultServer, runner: Runner
+) -> None:
     server.set_faults(latency=0.1, outage=Outage(Fault.UNAVAILABLE, 0.5, 2.5))
     began = time.monotonic()
     ends, progress = runner(300)
@@ -76,10 +84,14 @@ def test_an_outage_costs_its_time_and_little_more(server: FaultServer, runner: R
     assert took >= 2.5
     assert "timeout" not in progress.retries, "nothing waits for what is lost"
     # Those that were under way, and then one at a time, at most every quarter of a second.
-    assert sum(progress.retries.values()) <= 4 * 32  # each on its own would try 32 x 8 times
+    assert (
+        sum(progress.retries.values()) <= 4 * 32
+    )  # each on its own would try 32 x 8 times
 
 
-def test_an_outage_longer_than_patience_ends_the_run(server: FaultServer, runner: Runner) -> None:
+def test_an_outage_longer_than_patience_ends_the_run(
+    server: FaultServer, runner: Runner
+) -> None:
     server.set_faults(latency=0.05, outage=Outage(Fault.UNAVAILABLE, 0.3))
     with pytest.raises(JudgeError, match="--max-outage"):
         runner(400, max_outage=1.0, concurrency=8)
@@ -115,10 +127,14 @@ def test_an_answer_that_is_none_is_unparsed_with_its_reason(
     assert server.stats().by_study["study-0003"] == 2
 
 
-def test_identical_requests_in_flight_are_asked_once(server: FaultServer, runner: Runner) -> None:
+def test_identical_requests_in_flight_are_asked_once(
+    server: FaultServer, runner: Runner
+) -> None:
     server.set_faults(latency=0.1)
     one = study_set(1)
-    same = from_python(one.references * 30, one.candidates * 30, study_classes=["normal"] * 30)
+    same = from_python(
+        one.references * 30, one.candidates * 30, study_classes=["normal"] * 30
+    )
     ends, progress = runner(same)
     assert len(ends) == 30
     assert server.stats().requests == 1
@@ -153,7 +169,9 @@ def test_the_key_is_sent_and_kept_nowhere(
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     asking = {"judge": "model-x", "base_url": server.url, "cache": tmp_path}
     server.set_faults(api_keys=(secret,))
-    assert list(annotate(["study-0001"], ["Clear."], **asking)["outcome"]) == ["annotated"]
+    assert list(annotate(["study-0001"], ["Clear."], **asking)["outcome"]) == [
+        "annotated"
+    ]
     server.set_faults(api_keys=("another",))
     with pytest.raises(JudgeError) as caught:
         annotate(["study-0002"], ["Clear."], **asking)
@@ -194,14 +212,18 @@ def test_it_stops_and_stops_there_again(server: FaultServer, runner: Runner) -> 
 
 
 @pytest.fixture
-def pool(server: FaultServer, runner: Runner) -> Iterator[tuple[FaultServer, Callable[..., Any]]]:
+def pool(
+    server: FaultServer, runner: Runner
+) -> Iterator[tuple[FaultServer, Callable[..., Any]]]:
     """A second server, and what asks both."""
     server.set_faults(latency=0.02)
     with FaultServer(Behaviour(latency=0.02)) as other:
 
         def run(n: int, **policy: object) -> dict[str, StudyResult]:
             urls = [server.url, other.url]
-            return runner(n, timeout=5.0, asking={"base_url": urls}, concurrency=16, **policy)[0]
+            return runner(
+                n, timeout=5.0, asking={"base_url": urls}, concurrency=16, **policy
+            )[0]
 
         yield other, run
 
@@ -219,7 +241,9 @@ def test_they_share_the_load(server: FaultServer, runner: Runner, pool: Any) -> 
     assert not runner.said, "a question that no server can answer costs no server"
 
 
-def test_a_dead_server_is_left_out(server: FaultServer, runner: Runner, pool: Any) -> None:
+def test_a_dead_server_is_left_out(
+    server: FaultServer, runner: Runner, pool: Any
+) -> None:
     other, run = pool
     other.stop()
     assert all(isinstance(end.outcome, Annotated) for end in run(300).values())

@@ -27,7 +27,9 @@ both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
 
 @both
-def test_both_replies_agree(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
+def test_both_replies_agree(
+    server: FaultServer, runner: Runner, rubric: Rubric
+) -> None:
     structured, _ = runner(20)
     text, _ = runner(20, asking={"reply": "text"})
     assert server.stats().by_mode == {"json_schema": 20, "text": 20}
@@ -38,13 +40,17 @@ def test_both_replies_agree(server: FaultServer, runner: Runner, rubric: Rubric)
 
 
 @both
-def test_an_unread_text_is_told_why(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
+def test_an_unread_text_is_told_why(
+    server: FaultServer, runner: Runner, rubric: Rubric
+) -> None:
     server.set_faults(studies={"study-0001": first(Fault.REFUSAL_TEXT)}, record=True)
     ends, progress = runner(3, asking={"reply": "text"})
     end = ends["study-0001"]
     assert end.measures == rubric.measured(server.annotation("study-0001"), end.study)
     assert progress.asked == 4
-    one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
+    one, two = (
+        each["body"] for each in server.requests() if each["study"] == "study-0001"
+    )
     assert two["messages"][:-2] == one["messages"]
     assert [turn["role"] for turn in two["messages"][-2:]] == ["assistant", "user"]
     server.reset()
@@ -56,9 +62,13 @@ def test_an_unread_text_is_told_why(server: FaultServer, runner: Runner, rubric:
 
 
 def session(runner: Runner, repeat: int) -> JudgeSession:
-    settings = backends.JudgeSettings(base_url=runner.server.url, sampling={"temperature": 0.8})
+    settings = backends.JudgeSettings(
+        base_url=runner.server.url, sampling={"temperature": 0.8}
+    )
     judge = backends.load("model-x", runner.rubric, settings)
-    return JudgeSession(runner.rubric, judge, RequestPolicy(), runner.cache, repeat=repeat)
+    return JudgeSession(
+        runner.rubric, judge, RequestPolicy(), runner.cache, repeat=repeat
+    )
 
 
 def repeated(runner: Runner, repeat: int, out: Path) -> RunResult:
@@ -66,13 +76,17 @@ def repeated(runner: Runner, repeat: int, out: Path) -> RunResult:
         return run(opened, study_set(N), out=out)
 
 
-def test_each_repeat_asks_for_itself(server: FaultServer, runner: Runner, tmp_path: Path) -> None:
+def test_each_repeat_asks_for_itself(
+    server: FaultServer, runner: Runner, tmp_path: Path
+) -> None:
     server.set_faults(studies={"study-0003": always(Fault.MALFORMED)})
     for repeat in range(2):
         with session(runner, repeat) as opened:
             coming = forecast(opened, study_set(N))
         assert coming is not None
-        assert (coming.requests, coming.cached) == (N, 0), "an answer of another run is counted"
+        assert (coming.requests, coming.cached) == (N, 0), (
+            "an answer of another run is counted"
+        )
         done = repeated(runner, repeat, tmp_path / f"run-{repeat}")
         assert (done.progress.asked, done.progress.from_cache) == (N + 1, 0)
         done = repeated(runner, repeat, tmp_path / f"run-{repeat}")
@@ -87,7 +101,9 @@ def test_each_repeat_asks_for_itself(server: FaultServer, runner: Runner, tmp_pa
     used = []
     for one in runs[:2]:
         records = [*one.records()]
-        used.append({part["cache_key"] for each in records for part in (each, *each["earlier"])})
+        used.append(
+            {part["cache_key"] for each in records for part in (each, *each["earlier"])}
+        )
     assert (len(used[0] | used[1]), used[0] & used[1]) == (2 * (N + 1), set())
 
 

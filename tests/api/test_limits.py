@@ -100,10 +100,14 @@ def test_the_least_busy_server_is_asked_and_a_lost_one_after_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def work() -> None:
-        clients = {url: Far() for url in ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1")}
+        clients = {
+            url: Far() for url in ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1")
+        }
         said: list[str] = []
         places = [(Connection(url), NO_KEY) for url in clients]
-        pool = Pool(places, "m", said.append, lambda connection, _: clients[connection.base_url])
+        pool = Pool(
+            places, "m", said.append, lambda connection, _: clients[connection.base_url]
+        )
         slow, quick = clients.values()
         quick.go.set()
         tasks = [asyncio.create_task(pool.ask({}))]

@@ -34,7 +34,11 @@ def test_prices_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize(
     ("model", "url"),
-    [("my-own-model", OPENAI_URL), ("gpt-4o", "http://127.0.0.1:8000/v1"), ("gpt-4o", None)],
+    [
+        ("my-own-model", OPENAI_URL),
+        ("gpt-4o", "http://127.0.0.1:8000/v1"),
+        ("gpt-4o", None),
+    ],
 )
 def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
     prices = Prices(model, url)
@@ -43,7 +47,9 @@ def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
     assert prices.at_most(request) is None
 
 
-def test_the_typical_cost_without_answers_is_that_of_the_example_studies(tmp_path: Path) -> None:
+def test_the_typical_cost_without_answers_is_that_of_the_example_studies(
+    tmp_path: Path,
+) -> None:
     for name, is_known in (("green", True), ("crimson", True), ("direct", False)):
         rubric = rubrics.load(name)
         judge = backends.load("gpt-6-luna", rubric, backends.JudgeSettings(sends=False))
@@ -56,7 +62,9 @@ def test_the_typical_cost_without_answers_is_that_of_the_example_studies(tmp_pat
             assert said.startswith("unknown")
             continue
         assert coming.typical is not None
-        each = Usage(coming.prompt_tokens // 1000, coming.typical.completion_tokens // 1000)
+        each = Usage(
+            coming.prompt_tokens // 1000, coming.typical.completion_tokens // 1000
+        )
         dollars = Prices.of(judge).dollars(each)
         assert dollars is not None
         assert coming.typical_dollars == pytest.approx(1000 * dollars, rel=0.01)
@@ -67,7 +75,9 @@ def test_the_typical_cost_without_answers_is_that_of_the_example_studies(tmp_pat
 def test_the_typical_cost_is_that_of_the_answers_before(
     server: FaultServer, runner: Runner
 ) -> None:
-    runner(4, model="gpt-4o")  # a server of our own, under the name of the one that costs
+    runner(
+        4, model="gpt-4o"
+    )  # a server of our own, under the name of the one that costs
     settings = backends.JudgeSettings(sends=False)
     judge = backends.load("gpt-4o", runner.rubric, settings)
     with JudgeSession(runner.rubric, judge, RequestPolicy(), runner.cache) as opened:
@@ -75,7 +85,9 @@ def test_the_typical_cost_is_that_of_the_answers_before(
     assert coming is not None
     used = coming.typical
     assert used is not None
-    assert used.completion_tokens == round(100 * server.stats().usage.completion_tokens / 4)
+    assert used.completion_tokens == round(
+        100 * server.stats().usage.completion_tokens / 4
+    )
     dollars = (2.5 * used.prompt_tokens + 10 * used.completion_tokens) / 1e6
     assert f"${dollars:,.2f}" in coming.facts(1)["typical"]
     assert coming.dollars is not None
@@ -89,7 +101,9 @@ def test_each_request_of_a_forecast_has_its_own_price(in_batches: bool) -> None:
     coming = Forecast(prices, answer_tokens=58.5)
     message = Message("user", "x" * 3996)
     for _ in range(1000):
-        coming.add(CompletionRequest("chat", "gpt-6-luna", (message,), {"max_tokens": 100}), 2)
+        coming.add(
+            CompletionRequest("chat", "gpt-6-luna", (message,), {"max_tokens": 100}), 2
+        )
     factor = 0.5 if in_batches else 1.0
     typical = factor * 1000 * (1000 * 0.1 + 58.5 * 0.5) / 1e6
     assert coming.typical_dollars == pytest.approx(typical)
@@ -111,7 +125,9 @@ def test_max_cost_stops_before_it_is_passed(
     runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(cached_client, "Prices", SimpleNamespace(of=lambda _judge: PRICED))
+    monkeypatch.setattr(
+        cached_client, "Prices", SimpleNamespace(of=lambda _judge: PRICED)
+    )
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4)
     spent = stopped.value.progress.dollars
@@ -128,7 +144,9 @@ def test_every_attempt_is_paid_for(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's."""
-    monkeypatch.setattr(cached_client, "Prices", SimpleNamespace(of=lambda _judge: PRICED))
+    monkeypatch.setattr(
+        cached_client, "Prices", SimpleNamespace(of=lambda _judge: PRICED)
+    )
     server.set_faults(studies={"study-0001": always(Fault.MALFORMED)})
     _, progress = runner(3, reask=2)
     stats = server.stats()
@@ -154,11 +172,15 @@ def test_batches_have_their_own_price_and_no_price_is_guessed() -> None:
     assert half.dollars(used) == pytest.approx(full.dollars(used) / 2)  # type: ignore[operator]
     azure = "https://somebody.openai.azure.com/openai/v1"
     assert Prices("gpt-4o", azure).dollars(used) is not None
-    assert Prices("gpt-4o", azure, in_batches=True).dollars(used) is None, "not in the table"
+    assert Prices("gpt-4o", azure, in_batches=True).dollars(used) is None, (
+        "not in the table"
+    )
     assert Prices("unheard-of", OPENAI_URL, in_batches=True).dollars(used) is None
 
 
-def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path) -> None:
+def test_what_it_cost_stands_in_the_manifest(
+    server: FaultServer, tmp_path: Path
+) -> None:
     said: list[str] = []
     policy = BatchPolicy(50_000, 0.05)
     with batched(server, tmp_path / "cache", None) as opened:
@@ -174,7 +196,9 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
 
 
 @pytest.mark.parametrize("share", [0.4, 1.0])
-def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, share: float) -> None:
+def test_max_cost_holds_for_all_batches(
+    server: FaultServer, tmp_path: Path, share: float
+) -> None:
     with batched(server, tmp_path / "cache", None) as opened:
         coming = forecast(opened, study_set(N), in_batches=True)
     assert coming is not None
@@ -200,6 +224,8 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
 def test_nothing_is_sent_without_a_budget(server: FaultServer, tmp_path: Path) -> None:
     opened = batched(server, tmp_path / "cache", 1e-6)
     with opened, pytest.raises(RunStoppedError, match="could pass --max-cost"):
-        ask_in_batches(opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener())
+        ask_in_batches(
+            opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener()
+        )
     assert server.stats().requests == 0
     assert not server.batches.stats().requests

@@ -17,7 +17,9 @@ from judge.rubrics import Rubric
 Made = Callable[[int], Shell]
 
 
-def test_kill_9_at_half_then_only_the_missing_requests(server: FaultServer, shell: Made) -> None:
+def test_kill_9_at_half_then_only_the_missing_requests(
+    server: FaultServer, shell: Made
+) -> None:
     ready = shell(100)
     server.set_faults(latency=0.05)
     with ready.start("--concurrency", "8") as process:
@@ -39,7 +41,9 @@ def test_kill_9_at_half_then_only_the_missing_requests(server: FaultServer, shel
     assert server.stats().requests == 0
 
 
-def test_a_process_that_dies_leaves_its_questions(server: FaultServer, shell: Made) -> None:
+def test_a_process_that_dies_leaves_its_questions(
+    server: FaultServer, shell: Made
+) -> None:
     ready = shell(40)
     server.set_faults(studies={key: first(Fault.STALL) for key in keys(2)})
     with ready.start("--out", "one", "--concurrency", "2") as one:
@@ -91,7 +95,9 @@ def test_sigterm_keeps_what_comes_soon_and_a_second_ctrl_c_ends_at_once(
         assert "Traceback" not in err
 
 
-def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, shell: Made) -> None:
+def test_a_dry_run_sends_nothing_and_knows_what_is_cached(
+    server: FaultServer, shell: Made
+) -> None:
     ready = shell(20)
     code, out, _ = ready.run("--dry-run")
     assert code == 0
@@ -108,7 +114,10 @@ def test_too_little_coverage_is_exit_code_3(
 ) -> None:
     ready = shell(20)
     server.set_faults(
-        studies={"study-0001": always(Fault.REFUSAL), "study-0002": always(Fault.TOO_LONG)}
+        studies={
+            "study-0001": always(Fault.REFUSAL),
+            "study-0002": always(Fault.TOO_LONG),
+        }
     )
     code, out, err = ready.run("--out", "run")
     assert code == 3

@@ -60,7 +60,9 @@ def environ(server: ProviderServer) -> dict[str, str]:
 
 def load(model: str, **settings: Any) -> HostedJudge:
     """A judge for GREEN that is asked nothing."""
-    judge = backends.load(model, rubrics.load("green"), JudgeSettings(sends=False, **settings))
+    judge = backends.load(
+        model, rubrics.load("green"), JudgeSettings(sends=False, **settings)
+    )
     assert isinstance(judge, HostedJudge)
     return judge
 
@@ -95,16 +97,22 @@ def test_a_claude_model_is_asked_by_the_messages_api(
     assert body["output_config"]["format"]["type"] == "json_schema"
     (instructions,) = body["system"]
     assert instructions["cache_control"] == {"type": "ephemeral"}
-    assert "study-0000" not in instructions["text"], "the instructions are the same for all studies"
+    assert "study-0000" not in instructions["text"], (
+        "the instructions are the same for all studies"
+    )
     assert [turn["role"] for turn in body["messages"]] == ["user"]
     assert end.completion is not None
     assert end.completion.text == ANSWER, "thinking is no part of the answer"
     assert end.completion.model == "claude-haiku-5-5-20260901"
-    assert end.completion.usage == Usage(1500, 250, cached_tokens=1000, written_tokens=200)
+    assert end.completion.usage == Usage(
+        1500, 250, cached_tokens=1000, written_tokens=200
+    )
     assert progress.cached_tokens == 1000
 
 
-def test_a_gemini_model_is_asked_by_the_gemini_api(server: ProviderServer, tmp_path: Path) -> None:
+def test_a_gemini_model_is_asked_by_the_gemini_api(
+    server: ProviderServer, tmp_path: Path
+) -> None:
     end, _, _ = judged(server, tmp_path, "google")
     assert isinstance(end.outcome, Annotated)
     (asked,) = server.asked
@@ -119,7 +127,9 @@ def test_a_gemini_model_is_asked_by_the_gemini_api(server: ProviderServer, tmp_p
     assert asked.body["systemInstruction"]["parts"][0]["text"]
     assert end.completion is not None
     assert end.completion.text == ANSWER, "thoughts are no part of the answer"
-    assert end.completion.usage == Usage(1500, 250, cached_tokens=1000), "thoughts are paid for"
+    assert end.completion.usage == Usage(1500, 250, cached_tokens=1000), (
+        "thoughts are paid for"
+    )
 
 
 def test_a_model_of_openai_that_reasons_is_asked_with_its_least_effort(
@@ -134,7 +144,9 @@ def test_a_model_of_openai_that_reasons_is_asked_with_its_least_effort(
     assert "max_tokens" not in asked.body
     assert asked.body["temperature"] == 0, "which it takes with the effort none"
     assert end.completion is not None
-    assert end.completion.usage == Usage(1500, 250, cached_tokens=1000, written_tokens=100)
+    assert end.completion.usage == Usage(
+        1500, 250, cached_tokens=1000, written_tokens=100
+    )
 
 
 def test_azure_is_asked_at_its_own_path_with_its_own_key(
@@ -168,14 +180,20 @@ def test_an_effort_that_is_asked_for_stands_in_the_signature() -> None:
         assert "temperature" not in judge.sent_sampling
     assert load("gemini-3.5-flash-lite").sent_sampling["reasoning_effort"] == "minimal"
     assert "reasoning_effort" not in load("gpt-4o").sent_sampling
-    with pytest.raises(JudgeError, match=r"no reasoning effort 'none' \(there are: low"):
+    with pytest.raises(
+        JudgeError, match=r"no reasoning effort 'none' \(there are: low"
+    ):
         load("claude-haiku-5-5", sampling={"reasoning_effort": "none"})
 
 
 @pytest.mark.parametrize(
     ("model", "sampling", "why"),
     [
-        ("gpt-6-luna", {"reasoning_effort": "low"}, "with --reasoning-effort none only"),
+        (
+            "gpt-6-luna",
+            {"reasoning_effort": "low"},
+            "with --reasoning-effort none only",
+        ),
         ("claude-sonnet-5-5", {}, "takes no temperature"),
         ("gemini-3.8-flash", {}, "ignores it"),
     ],
@@ -203,7 +221,9 @@ def test_a_service_tier_changes_no_answer_and_has_the_price_of_a_batch(
     with pytest.raises(JudgeError, match="anthropic has no service tier 'flex'"):
         load("claude-haiku-5-5", service_tier="flex")
     with pytest.raises(JudgeError, match="leave out --service-tier"):
-        backends.load("lexicon", rubrics.load("green"), JudgeSettings(service_tier="flex"))
+        backends.load(
+            "lexicon", rubrics.load("green"), JudgeSettings(service_tier="flex")
+        )
 
 
 # Which provider
@@ -243,9 +263,14 @@ def test_the_variable_of_a_missing_key_is_named(provider: str) -> None:
         backends.load(MODELS[provider], rubrics.load("green"), JudgeSettings())
 
 
-def test_a_provider_without_its_sdk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_its_sdk_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(hosted, "find_spec", lambda _module: None)
-    for model, extra in (("claude-haiku-5-5", "anthropic"), ("gemini-3.5-flash-lite", "google")):
+    for model, extra in (
+        ("claude-haiku-5-5", "anthropic"),
+        ("gemini-3.5-flash-lite", "google"),
+    ):
         with pytest.raises(JudgeError, match=rf"pip install .*\(the extra {extra}\)"):
             load(model)
 
@@ -288,7 +313,11 @@ def test_an_unknown_model_loses_what_a_refusal_names(
     """As a model that reasons and takes no temperature, of a provider's next year."""
     words = "`temperature` is deprecated for this model."
     error = {"type": "invalid_request_error", "message": words}
-    name = {"openai": "openai:next-1", "anthropic": "claude-next-1", "google": "gemini-next-1"}
+    name = {
+        "openai": "openai:next-1",
+        "anthropic": "claude-next-1",
+        "google": "gemini-next-1",
+    }
     server.refusals = [(400, {"type": "error", "error": error})]
     end, run, _ = judged(server, tmp_path, provider, model=name[provider])
     assert isinstance(end.outcome, Annotated)
@@ -316,10 +345,18 @@ def test_an_overloaded_provider_is_asked_again(
 CUT = [{"type": "text", "text": ANSWER[:60]}]
 ENDS: list[tuple[str, dict[str, object], str]] = [
     ("anthropic", {"stop_reason": "max_tokens", "content": CUT}, "truncated"),
-    ("anthropic", {"stop_reason": "model_context_window_exceeded", "content": CUT}, "truncated"),
+    (
+        "anthropic",
+        {"stop_reason": "model_context_window_exceeded", "content": CUT},
+        "truncated",
+    ),
     ("anthropic", {"stop_reason": "refusal"}, "refusal"),
     ("anthropic", {"content": []}, "empty"),
-    ("google", {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}}, "content filter"),
+    (
+        "google",
+        {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}},
+        "content filter",
+    ),
     ("google", {"candidates": [{"finishReason": "SAFETY"}]}, "content filter"),
     ("google", {"candidates": [{"finishReason": "RECITATION"}]}, "content filter"),
 ]
@@ -327,7 +364,11 @@ ENDS: list[tuple[str, dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("provider", "changes", "reason"), ENDS)
 def test_an_answer_that_did_not_end_well_is_no_score(
-    server: ProviderServer, tmp_path: Path, provider: str, changes: dict[str, object], reason: str
+    server: ProviderServer,
+    tmp_path: Path,
+    provider: str,
+    changes: dict[str, object],
+    reason: str,
 ) -> None:
     server.changes = changes
     end, _, progress = judged(server, tmp_path, provider)
@@ -364,7 +405,9 @@ def test_the_table_of_models_names_a_source_for_each() -> None:
 
 def test_a_snapshot_and_a_fine_tuned_model_have_the_facts_of_their_base() -> None:
     names = ("gpt-4o-2024-11-20", "ft:gpt-4o-2024-11-20:clinic::7p4lURel", "gpt-4o")
-    assert {models.table().find(name) for name in names} == {models.table().find("gpt-4o")}
+    assert {models.table().find(name) for name in names} == {
+        models.table().find("gpt-4o")
+    }
     assert models.table().find("gpt-4o-of-somebody-else") is None
 
 
@@ -388,7 +431,13 @@ def test_the_provider_itself_knows_best_when_a_model_ends(
 ) -> None:
     model = MODELS[provider].removeprefix("openai:")
     soon = (dt.datetime.now(dt.UTC) + dt.timedelta(days=9)).date()
-    about = {"id": model, "object": "model", "type": "model", "created": 1, "owned_by": "x"}
+    about = {
+        "id": model,
+        "object": "model",
+        "type": "model",
+        "created": 1,
+        "owned_by": "x",
+    }
     about |= {
         "display_name": model,
         "lifecycle": "deprecated",
@@ -400,11 +449,16 @@ def test_the_provider_itself_knows_best_when_a_model_ends(
     assert f"{model} ends on {soon}." in run.said
     judge = load(MODELS[provider], environ=environ(server))
     asyncio.run(judge.look_up_end())
-    assert judge.note == f"{model} ends on {soon}", "a dry run asks too, where the key is there"
+    assert judge.note == f"{model} ends on {soon}", (
+        "a dry run asks too, where the key is there"
+    )
 
 
 def test_a_judge_that_ends_is_said_by_check_dry_run_and_run(
-    invoke: Invoke, server: ProviderServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    invoke: Invoke,
+    server: ProviderServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(models, "SOON", dt.timedelta(days=100_000))
     pairs = [str(EXAMPLES / name) for name in PAIRS]
@@ -437,7 +491,9 @@ def test_a_judge_that_ends_is_said_by_check_dry_run_and_run(
 def test_a_price_is_that_of_genai_prices(provider: str, in_batches: bool) -> None:
     judge = load(MODELS[provider])
     used = Usage(2_000, 300, cached_tokens=1_000)
-    tokens = genai_prices.Usage(input_tokens=2_000, output_tokens=300, cache_read_tokens=1_000)
+    tokens = genai_prices.Usage(
+        input_tokens=2_000, output_tokens=300, cache_read_tokens=1_000
+    )
     context = {"processing": "batch"} if in_batches else None
     whole = genai_prices.calc_price(
         tokens, judge.version, provider_id=provider, price_context=context
@@ -447,7 +503,9 @@ def test_a_price_is_that_of_genai_prices(provider: str, in_batches: bool) -> Non
     assert Decimal(str(dollars)) == pytest.approx(whole.total_price)
 
 
-def test_an_answer_of_an_earlier_version_is_found(server: ProviderServer, tmp_path: Path) -> None:
+def test_an_answer_of_an_earlier_version_is_found(
+    server: ProviderServer, tmp_path: Path
+) -> None:
     """Versions before 0.2 gave a model that the table lacks room for 2,048 tokens."""
     earlier = {"model": "openai:own", "max_tokens": 2048}
     judged(server, tmp_path, "openai", **earlier)
@@ -462,5 +520,7 @@ def test_an_answer_of_an_earlier_version_is_found(server: ProviderServer, tmp_pa
     judged(server, tmp_path / "other", "openai", **earlier)
     server.changes, server.text = {}, ANSWER
     end, _, progress = judged(server, tmp_path / "other", "openai", model="openai:own")
-    assert isinstance(end.outcome, Annotated), "one that was cut is asked for with more room"
+    assert isinstance(end.outcome, Annotated), (
+        "one that was cut is asked for with more room"
+    )
     assert progress.asked == 1

@@ -40,38 +40,74 @@ NEVER, BEFORE, NOW = Accepted.NEVER, Accepted.BEFORE, Accepted.NOW
     [
         (Evidence(status=400, accepted=NOW), Verdict.AGAIN),
         (Evidence(status=400, accepted=NOW, is_again=True), Verdict.STUDY),
-        (Evidence(status=400, accepted=NOW, is_again=True, is_named=True), Verdict.STUDY),
+        (
+            Evidence(status=400, accepted=NOW, is_again=True, is_named=True),
+            Verdict.STUDY,
+        ),
         (Evidence(status=401, accepted=NOW, is_again=True), Verdict.STUDY),
         (Evidence(status=403, accepted=BEFORE, is_again=True), Verdict.STUDY),
-        (Evidence(status=400, accepted=BEFORE, is_again=True, is_named=True), Verdict.ADAPT),
+        (
+            Evidence(status=400, accepted=BEFORE, is_again=True, is_named=True),
+            Verdict.ADAPT,
+        ),
         (Evidence(status=401, accepted=BEFORE), Verdict.STOP),
         (Evidence(status=404, accepted=BEFORE), Verdict.STOP),
-        (Evidence(status=400, accepted=NEVER, is_named=True, others_under_way=True), Verdict.ADAPT),
+        (
+            Evidence(status=400, accepted=NEVER, is_named=True, others_under_way=True),
+            Verdict.ADAPT,
+        ),
         (Evidence(status=401, accepted=NEVER, others_under_way=True), Verdict.STOP),
         (Evidence(status=403, accepted=NEVER, others_under_way=True), Verdict.WAIT),
-        (Evidence(status=403, accepted=NEVER, n_refused=3, is_last_mode=False), Verdict.STOP),
+        (
+            Evidence(status=403, accepted=NEVER, n_refused=3, is_last_mode=False),
+            Verdict.STOP,
+        ),
         (Evidence(status=400, accepted=NEVER), Verdict.AGAIN),
-        (Evidence(status=400, accepted=NEVER, is_again=True, is_last_mode=False), Verdict.ADAPT),
+        (
+            Evidence(status=400, accepted=NEVER, is_again=True, is_last_mode=False),
+            Verdict.ADAPT,
+        ),
         (Evidence(status=400, accepted=NEVER, is_again=True), Verdict.ASIDE),
-        (Evidence(status=400, accepted=NEVER, n_refused=3, is_last_mode=False), Verdict.ADAPT),
+        (
+            Evidence(status=400, accepted=NEVER, n_refused=3, is_last_mode=False),
+            Verdict.ADAPT,
+        ),
         (Evidence(status=400, accepted=NEVER, n_refused=3), Verdict.STOP),
         (Evidence(status=400, accepted=NOW, is_too_long=True), Verdict.STUDY),
-        (Evidence(status=400, accepted=NEVER, is_too_long=True, is_named=True), Verdict.ADAPT),
-        (Evidence(status=400, accepted=NEVER, is_too_long=True, n_refused=3), Verdict.STOP),
+        (
+            Evidence(status=400, accepted=NEVER, is_too_long=True, is_named=True),
+            Verdict.ADAPT,
+        ),
+        (
+            Evidence(status=400, accepted=NEVER, is_too_long=True, n_refused=3),
+            Verdict.STOP,
+        ),
     ],
 )
 def test_the_table(seen: Evidence, wanted: Verdict) -> None:
     assert verdict(seen) is wanted
 
 
-SENT = ("temperature", "max_tokens", "response_format", "system", "seed", "top_p", "min_p")
+SENT = (
+    "temperature",
+    "max_tokens",
+    "response_format",
+    "system",
+    "seed",
+    "top_p",
+    "min_p",
+)
 
 
 @pytest.mark.parametrize(
     ("words", "param", "name"),
     [
         ("`temperature` is deprecated for this model.", "", "temperature"),
-        ("gpt-5 models don't support temperature=0.0. Only temperature=1 is", "", "temperature"),
+        (
+            "gpt-5 models don't support temperature=0.0. Only temperature=1 is",
+            "",
+            "temperature",
+        ),
         ("Extra inputs are not permitted", "body.seed", "seed"),
         ("Unsupported parameter: 'max_tokens'", "max_tokens", "max_tokens"),
         ("Top P must not be set together with this", "", "top_p"),
@@ -93,13 +129,22 @@ def test_what_a_server_names(words: str, param: str, name: str | None) -> None:
 @pytest.mark.parametrize(
     ("words", "room"),
     [
-        ("'max_tokens' is too large: 25000. The maximum context length is 8,192 tokens", 4096),
-        ("maximum context length is 8192 tokens and your request has 7000 input tokens", 894),
+        (
+            "'max_tokens' is too large: 25000. The maximum context length is 8,192 tokens",
+            4096,
+        ),
+        (
+            "maximum context length is 8192 tokens and your request has 7000 input tokens",
+            894,
+        ),
         (
             "max_tokens is too large: 25000. This model supports at most 16384 completion tokens",
             16384,
         ),
-        ("max_tokens: 25000 > 8192, which is the maximum allowed number of output tokens", 8192),
+        (
+            "max_tokens: 25000 > 8192, which is the maximum allowed number of output tokens",
+            8192,
+        ),
         ("the question is too long", None),
     ],
 )
@@ -176,7 +221,11 @@ def test_what_was_learned_is_there_in_the_next_run() -> None:
     other = table(schema="another")
     other.recall(json.loads(json.dumps(kept[-1])))
     assert other.accepted(other.form) is NEVER
-    for odd in ({}, {"changed": 1, "modes": []}, {"changed": [[1]], "modes": [None], "room": "x"}):
+    for odd in (
+        {},
+        {"changed": 1, "modes": []},
+        {"changed": [[1]], "modes": [None], "room": "x"},
+    ):
         table().recall(odd)
 
 
@@ -200,7 +249,9 @@ def test_one_odd_study_fails_alone_wherever_it_stands(
 ) -> None:
     server.set_faults(studies={odd: always(fault)})
     assert ends_of(runner, 9, concurrency=concurrency) == {odd: REFUSED}
-    assert server.stats().by_mode["text"] <= 2, "in no other mode but for the first of all"
+    assert server.stats().by_mode["text"] <= 2, (
+        "in no other mode but for the first of all"
+    )
     assert server.stats().by_mode["json_schema"] <= 8 + 2
     server.reset()
     assert ends_of(runner, 9) == {odd: REFUSED}, "the next run asks it again"
@@ -214,7 +265,9 @@ def test_a_passing_refusal_is_asked_again(server: FaultServer, runner: Runner) -
     assert server.stats().by_mode["text"] == 0
 
 
-def test_a_server_that_refuses_all_stops_the_run(server: FaultServer, runner: Runner) -> None:
+def test_a_server_that_refuses_all_stops_the_run(
+    server: FaultServer, runner: Runner
+) -> None:
     server.set_faults(rates={Fault.ODD_REFUSAL: 1.0})
     for n in (1, 40):
         with pytest.raises(JudgeError, match="patterns that we do not process"):
@@ -269,12 +322,17 @@ def test_what_a_server_names_is_left_out_and_the_signature_says_so(
     code, _, err = ready.run("--out", "more")
     assert code == 0, err
     assert server.stats().requests == 2, "what was learned is remembered"
-    assert Signature.parse(Run(ready.folder / "more").signature).get("sampling") == sampling
+    assert (
+        Signature.parse(Run(ready.folder / "more").signature).get("sampling")
+        == sampling
+    )
     code, _, err = ready.run("--out", "run")
     assert "another run" in err, "six studies, not four"
 
 
-def test_the_words_for_plain_json_are_the_prompts(server: FaultServer, runner: Runner) -> None:
+def test_the_words_for_plain_json_are_the_prompts(
+    server: FaultServer, runner: Runner
+) -> None:
     server.set_faults(refused_modes=("json_schema",), record=True)
     runner(1)
     system, _ = server.requests()[-1]["body"]["messages"]
@@ -294,7 +352,9 @@ def test_judges_own_limit_is_lowered_once_where_the_server_has_less(
         runner(12, model="other", asking={"max_tokens": 9000})
 
 
-def test_a_question_that_is_cut_in_silence_fails(server: FaultServer, tmp_path: Path) -> None:
+def test_a_question_that_is_cut_in_silence_fails(
+    server: FaultServer, tmp_path: Path
+) -> None:
     run = Runner(server, rubrics.load("green"), tmp_path)
     server.set_faults(studies={"study-0001": always(Fault.CUT_PROMPT)})
     end = run(3)[0]["study-0001"]
@@ -307,7 +367,9 @@ def test_a_question_that_is_cut_in_silence_fails(server: FaultServer, tmp_path: 
 # How answers end
 
 
-@pytest.mark.parametrize("fault", [Fault.OTHER_STOP, Fault.ODD_END, Fault.NO_END, Fault.PARTS])
+@pytest.mark.parametrize(
+    "fault", [Fault.OTHER_STOP, Fault.ODD_END, Fault.NO_END, Fault.PARTS]
+)
 def test_a_whole_answer_is_read_whatever_its_ending_is_called(
     server: FaultServer, runner: Runner, fault: Fault
 ) -> None:
@@ -318,7 +380,11 @@ def test_a_whole_answer_is_read_whatever_its_ending_is_called(
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [(Fault.ODD_END, "ended with moonrise"), (Fault.OTHER_STOP, None), (Fault.NO_END, None)],
+    [
+        (Fault.ODD_END, "ended with moonrise"),
+        (Fault.OTHER_STOP, None),
+        (Fault.NO_END, None),
+    ],
 )
 def test_a_text_with_an_unknown_ending_is_unparsed_with_that_word(
     server: FaultServer, runner: Runner, fault: Fault, reason: str | None
@@ -382,7 +448,9 @@ def test_one_odd_line_of_a_batch_sends_nothing_else_into_another_mode(
 def test_a_reasoning_models_batch_is_sent_in_its_own_form(
     server: FaultServer, shell: Callable[[int], Shell]
 ) -> None:
-    server.set_faults(sentences={"temperature": "no temperature", "max_tokens": "no max_tokens"})
+    server.set_faults(
+        sentences={"temperature": "no temperature", "max_tokens": "no max_tokens"}
+    )
     ready = shell(4)
     code, _, err = ready.judge(
         "green",
@@ -419,8 +487,14 @@ def test_a_batch_that_fails_without_a_reason_says_so(
     ("words", "meant"),
     [
         (("gren", "preds.json"), "green"),
-        (("green", "preds.json", "refs.json", "--judge", "lexicn"), "Did you mean lexicon?"),
-        (("green", "preds.json", "refs.json", "--judge", "gpt4o"), "Did you mean gpt-4o?"),
+        (
+            ("green", "preds.json", "refs.json", "--judge", "lexicn"),
+            "Did you mean lexicon?",
+        ),
+        (
+            ("green", "preds.json", "refs.json", "--judge", "gpt4o"),
+            "Did you mean gpt-4o?",
+        ),
     ],
 )
 def test_a_slip_gets_a_suggestion(

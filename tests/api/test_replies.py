@@ -23,13 +23,22 @@ from judge.backends.waits import LONGEST_WAIT
 from judge.types import Annotated, Failed, JudgeError, Usage
 
 
-def openais(message: str, code: str | None = None, kind: str = "invalid_request_error") -> object:
-    return {"error": {"message": message, "type": kind, "param": "messages", "code": code}}
+def openais(
+    message: str, code: str | None = None, kind: str = "invalid_request_error"
+) -> object:
+    return {
+        "error": {"message": message, "type": kind, "param": "messages", "code": code}
+    }
 
 
 def flat(message: str) -> object:
     """As vLLM and SGLang put it before they followed OpenAI."""
-    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
+    return {
+        "object": "error",
+        "message": message,
+        "type": "BadRequestError",
+        "code": 400,
+    }
 
 
 def error(status: int, body: object, **headers: str) -> Exception:
@@ -42,17 +51,42 @@ def error(status: int, body: object, **headers: str) -> Exception:
 # Qwen3 1321; text-generation-inference 340 (chat-ui), llama 1103, h2ogpt 373; azure-sdk 41892.
 TOO_LONG: list[tuple[int, object]] = [
     (400, openais("Your input exceeds the context window.", "context_length_exceeded")),
-    (400, openais("This model's maximum context length is 32768 tokens. You requested 35969.")),
-    (400, flat("The decoder prompt (length 9) is longer than the maximum model length of 8.")),
-    (400, flat("The prompt (total length 25938) is too long to fit into the model (4096).")),
+    (
+        400,
+        openais(
+            "This model's maximum context length is 32768 tokens. You requested 35969."
+        ),
+    ),
+    (
+        400,
+        flat(
+            "The decoder prompt (length 9) is longer than the maximum model length of 8."
+        ),
+    ),
+    (
+        400,
+        flat(
+            "The prompt (total length 25938) is too long to fit into the model (4096)."
+        ),
+    ),
     (400, flat("max_tokens must be at least 1, got -186.")),
-    (400, openais("request (4476 tokens) exceeds the available context size (4096 tokens)")),
+    (
+        400,
+        openais(
+            "request (4476 tokens) exceeds the available context size (4096 tokens)"
+        ),
+    ),
     (500, openais("input is too large to process. increase the physical batch size")),
     (400, openais("the input length exceeds the context length")),
     (400, {"error": "prompt too long; exceeded max context length by 12 tokens"}),
     (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 1512. Given: 1024"}),
     (422, {"error": "`inputs` must have less than 4096 tokens. Given: 4545"}),
-    (400, flat("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).")),
+    (
+        400,
+        flat(
+            "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens)."
+        ),
+    ),
     (413, {"detail": "Request Entity Too Large"}),
 ]
 STOPS: list[tuple[int, object]] = [
@@ -92,7 +126,9 @@ def test_too_long_fails_its_study_whoever_says_it(said: tuple[int, object]) -> N
 
 
 @pytest.mark.parametrize("said", REFUSED)
-def test_what_is_refused_is_weighed_by_what_was_accepted(said: tuple[int, object]) -> None:
+def test_what_is_refused_is_weighed_by_what_was_accepted(
+    said: tuple[int, object],
+) -> None:
     meant = error(*said)
     assert isinstance(meant, RefusedError)
     assert not meant.is_too_long
@@ -106,7 +142,9 @@ def test_what_stops_a_run(said: tuple[int, object]) -> None:
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), OTHERS)
-def test_what_one_request_meets(status: int, body: object, kind: type[Exception]) -> None:
+def test_what_one_request_meets(
+    status: int, body: object, kind: type[Exception]
+) -> None:
     assert isinstance(error(status, body), kind)
 
 
@@ -134,7 +172,9 @@ def test_retry_after_is_read_or_ignored(value: str, seconds: float | None) -> No
 # Replies that are none
 
 
-def outcome(serve: Serve | bytes, folder: Path, **options: object) -> tuple[object, int]:
+def outcome(
+    serve: Serve | bytes, folder: Path, **options: object
+) -> tuple[object, int]:
     with Hostile(serve) as server:
         ends, _ = judged(server.url, folder, **options)  # type: ignore[arg-type]
         return ends["study-0000"].outcome, len(server.requests)
@@ -161,7 +201,9 @@ NO_COMPLETION = {
     "an error": reply({"error": {"message": "Input validation error"}}),
     "no choices": reply(completion(choices=[])),
     "text that is none": reply(
-        completion(choices=[{"finish_reason": "stop", "message": {"content": [{"a": 1}]}}])
+        completion(
+            choices=[{"finish_reason": "stop", "message": {"content": [{"a": 1}]}}]
+        )
     ),
     "deep": reply(b"[" * 200_000),
     "broken gzip": reply(b"\x1f\x8bxx", "200 OK", "Content-Encoding: gzip"),
@@ -170,7 +212,9 @@ NO_COMPLETION = {
 
 
 @pytest.mark.parametrize("name", NO_COMPLETION)
-def test_what_is_no_completion_is_asked_for_twice_and_no_more(tmp_path: Path, name: str) -> None:
+def test_what_is_no_completion_is_asked_for_twice_and_no_more(
+    tmp_path: Path, name: str
+) -> None:
     found, asked = outcome(NO_COMPLETION[name], tmp_path, max_requests=8)
     assert isinstance(found, Failed), found
     assert (found.reason, asked) == ("unreadable response", 2)
@@ -185,7 +229,9 @@ def test_what_is_no_completion_is_asked_for_twice_and_no_more(tmp_path: Path, na
         {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": []},
     ],
 )
-def test_an_odd_usage_is_no_reason_to_lose_an_answer(tmp_path: Path, usage: object) -> None:
+def test_an_odd_usage_is_no_reason_to_lose_an_answer(
+    tmp_path: Path, usage: object
+) -> None:
     with Hostile(reply(completion(usage=usage))) as server:
         end = judged(server.url, tmp_path)[0]["study-0000"]
     assert isinstance(end.outcome, Annotated)
@@ -196,7 +242,11 @@ def test_an_odd_usage_is_no_reason_to_lose_an_answer(tmp_path: Path, usage: obje
 
 
 def test_a_key_that_the_server_echoes_is_masked(tmp_path: Path) -> None:
-    said = {"error": {"message": "Incorrect API key provided: sk-secret-key. Mind sk-secret-key"}}
+    said = {
+        "error": {
+            "message": "Incorrect API key provided: sk-secret-key. Mind sk-secret-key"
+        }
+    }
     with (
         Hostile(reply(said, "401 Unauthorized")) as server,
         pytest.raises(JudgeError, match="key") as caught,

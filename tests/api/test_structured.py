@@ -19,7 +19,9 @@ from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.JSON: "text"}
-REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
+REQUEST = CompletionRequest(
+    "chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1}
+)
 
 DOWN = {Mode.JSON_SCHEMA: (), Mode.JSON: ("json_schema", "json_object")}
 """What a server must refuse for a mode to be used."""
@@ -49,7 +51,9 @@ def test_the_first_mode_that_is_not_refused_is_used(
     body, schema = server.requests()[-1]["body"], FORM.schema
     judge = backends.load("m", rubric, backends.JudgeSettings(base_url=server.url))
     request = judge.request(list(study_set(6))[-1])
-    assert request.schema == schema, "what holds the reply to its form is in the cache's key"
+    assert request.schema == schema, (
+        "what holds the reply to its form is in the cache's key"
+    )
     turns = [{"role": turn.role, "content": turn.content} for turn in request.messages]
     if mode is Mode.JSON:
         assert "response_format" not in body
@@ -63,7 +67,9 @@ def test_the_first_mode_that_is_not_refused_is_used(
 
 
 FORMED = [
-    name for name in rubrics.built_in() if rubrics.load(name).reply_model and name in ANNOTATE
+    name
+    for name in rubrics.built_in()
+    if rubrics.load(name).reply_model and name in ANNOTATE
 ]
 
 
@@ -71,12 +77,16 @@ FORMED = [
     ("name", "mode"), [(name, list(Mode)[at % 2]) for at, name in enumerate(FORMED)]
 )
 def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None:
-    behaviour = Behaviour(refused_modes=DOWN[mode], studies={"study-0003": first(Fault.MALFORMED)})
+    behaviour = Behaviour(
+        refused_modes=DOWN[mode], studies={"study-0003": first(Fault.MALFORMED)}
+    )
     with FaultServer(behaviour, rubric=name) as server:
         ask = Runner(server, rubrics.load(name), tmp_path)
         ends, progress = ask(10)
         for key, end in ends.items():
-            assert end.measures == ask.rubric.measured(server.annotation(key), end.study)
+            assert end.measures == ask.rubric.measured(
+                server.annotation(key), end.study
+            )
         assert progress.asked == 11
         assert server.stats().by_mode[SEEN[mode]] == 11
         form = Structured(rubrics.load(name).reply_model())

@@ -24,18 +24,35 @@ NOON = "Sat, 28 Nov 2026 12:00:00 GMT"
         ({"retry-after": "Sat, 28 Nov 2026 11:00:00 GMT", "date": NOON}, 0.0),
         ({"retry-after": "Sat, 28 Nov 2026 23:00:00 GMT", "date": NOON}, LONGEST_WAIT),
         ({"retry-after-ms": "1500", "retry-after": "60"}, 1.5),
-        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}, 90.0),
-        ({"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "6m0s"}, None),
+        (
+            {
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-requests": "1m30s",
+            },
+            90.0,
+        ),
+        (
+            {"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "6m0s"},
+            None,
+        ),
         ({"x-ratelimit-reset-requests": "120ms"}, 0.12),
         ({"ratelimit-reset": "12"}, 12.0),
         ({"x-ratelimit-reset": "1795867204000", "date": NOON}, 4.0),
-        ({"anthropic-ratelimit-requests-reset": "2026-11-28T12:00:03Z", "date": NOON}, 3.0),
+        (
+            {
+                "anthropic-ratelimit-requests-reset": "2026-11-28T12:00:03Z",
+                "date": NOON,
+            },
+            3.0,
+        ),
         ({"retry-after": "inf"}, LONGEST_WAIT),
         ({"retry-after": "soon"}, None),
         ({}, None),
     ],
 )
-def test_each_form_is_read_and_bounded(headers: dict[str, str], seconds: float | None) -> None:
+def test_each_form_is_read_and_bounded(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after(headers) == seconds
 
 
@@ -76,7 +93,10 @@ def test_a_log_says_an_outage_when_it_begins_each_minute_and_when_it_ends() -> N
     ("words", "wanted"),
     [
         (["green", "p"], ["green", "p", "--give-up-after", "0"]),
-        (["green", "--give-up-after", "9", "p"], ["green", "p", "--give-up-after", "0"]),
+        (
+            ["green", "--give-up-after", "9", "p"],
+            ["green", "p", "--give-up-after", "0"],
+        ),
         (["green", "--give-up-after=9", "p"], ["green", "p", "--give-up-after", "0"]),
     ],
 )

@@ -26,7 +26,10 @@ def request(text: str = "question", **change: object) -> CompletionRequest:
 
 
 def put(
-    cache: CompletionCache, asked: CompletionRequest, answer: Completion = ANSWER, attempt: int = 0
+    cache: CompletionCache,
+    asked: CompletionRequest,
+    answer: Completion = ANSWER,
+    attempt: int = 0,
 ) -> None:
     record = canonical(asked, attempt)
     cache.keep(key_of(record), record, answer)
@@ -44,7 +47,11 @@ def database(path: Path) -> sqlite3.Connection:
 
 def sound(path: Path) -> dict[str, Completion]:
     """The readable entries by key."""
-    return {found.key: found.completion for found in read_entries(path) if isinstance(found, Entry)}
+    return {
+        found.key: found.completion
+        for found in read_entries(path)
+        if isinstance(found, Entry)
+    }
 
 
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:

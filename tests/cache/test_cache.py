@@ -21,7 +21,10 @@ from judge.types import Completion, JudgeError, Usage
 
 def test_the_key_is_a_contract() -> None:
     """These digests are on users' disks: a change of them is a new key version."""
-    assert key(request()) == "v1-7d9dbceee3da5c956bd1460629858225d3d8f986196280982b727dfc8e5eaef1"
+    assert (
+        key(request())
+        == "v1-7d9dbceee3da5c956bd1460629858225d3d8f986196280982b727dfc8e5eaef1"
+    )
     assert (
         key(request(), attempt=1)
         == "v1-fb188225d62966a8fb9c8332fce0b1cf05f1f67041a39f932749ec69fa772611"
@@ -34,7 +37,14 @@ def test_the_key_is_a_contract() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a\nb\x00c", "\ud800 lone", "é漢 \u202e", ', "completion": {"text"', "x" * 1_000_000],
+    [
+        "",
+        "a\nb\x00c",
+        "\ud800 lone",
+        "é漢 \u202e",
+        ', "completion": {"text"',
+        "x" * 1_000_000,
+    ],
 )
 def test_what_goes_in_comes_out(tmp_path: Path, text: str) -> None:
     answer = Completion(text, "length", "m", None, None)
@@ -54,7 +64,9 @@ def test_an_old_cache_is_read(tmp_path: Path, invoke: Invoke) -> None:
     """It and the list of its answers were written by the store at commit 586f1f3."""
     old, (path, other) = Path(__file__).parent, (tmp_path / "c", tmp_path / "d")
     path.mkdir()
-    (path / DATABASE).write_bytes(gzip.decompress((old / "old_cache.db.gz").read_bytes()))
+    (path / DATABASE).write_bytes(
+        gzip.decompress((old / "old_cache.db.gz").read_bytes())
+    )
     exported = map(json.loads, (old / "old_cache.jsonl").read_text().splitlines())
     answers = {row["key"]: row["completion"] for row in exported}
     assert key(request("plain"), 1) in answers
@@ -130,7 +142,9 @@ def test_only_the_owner_may_look(tmp_path: Path) -> None:
     with CompletionCache(tmp_path / "c") as cache:
         put(cache, request())
         assert stat.S_IMODE((tmp_path / "c").stat().st_mode) == 0o700
-        modes = {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "c").iterdir()}
+        modes = {
+            stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "c").iterdir()
+        }
         assert modes == {0o600}
 
 
@@ -140,7 +154,11 @@ def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert place(None, {}).name == place(None, {"JUDGE_CACHE": ""}).name == "judge"
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("~/b", "$HOME/b"):
-        assert place(None, {"JUDGE_CACHE": name}) == place(Path(name), {}) == tmp_path / "b"
+        assert (
+            place(None, {"JUDGE_CACHE": name})
+            == place(Path(name), {})
+            == tmp_path / "b"
+        )
 
 
 # Trouble
@@ -198,17 +216,23 @@ def test_a_cache_that_another_process_holds_is_a_message(tmp_path: Path) -> None
         other.execute("ROLLBACK")
         put(cache, request("3"))
         assert len(cache) == 3
-        assert cache.find(key(request("2"))) == ANSWER, "paid for, and written with the next"
+        assert cache.find(key(request("2"))) == ANSWER, (
+            "paid for, and written with the next"
+        )
 
 
-def test_an_answer_that_a_disk_has_changed_is_none(tmp_path: Path, invoke: Invoke) -> None:
+def test_an_answer_that_a_disk_has_changed_is_none(
+    tmp_path: Path, invoke: Invoke
+) -> None:
     path = tmp_path / "c"
     with CompletionCache(path) as cache:
         put(cache, request("1"), Completion("(a) False finding: 1.", "stop", "m"))
         put(cache, request("2"))
     data = (path / DATABASE).read_bytes()
     assert data.count(b"False finding: 1") == 1
-    (path / DATABASE).write_bytes(data.replace(b"False finding: 1", b"False finding: 3"))
+    (path / DATABASE).write_bytes(
+        data.replace(b"False finding: 1", b"False finding: 3")
+    )
     checked = invoke("cache", "info", "--check", "--cache", path)
     assert checked.exit_code == 1
     assert key(request("1")) in checked.stderr
@@ -249,7 +273,9 @@ def test_a_value_that_is_no_answer_is_none(
 def sealed(**changes: object) -> bytes:
     """An entry whose answer has these fields, with its right checksum."""
     plain = {**PLAIN, **changes}
-    return json.dumps({**WHOLE, "completion": plain, "sha256": checksum(plain)}).encode()
+    return json.dumps(
+        {**WHOLE, "completion": plain, "sha256": checksum(plain)}
+    ).encode()
 
 
 @pytest.mark.parametrize(
@@ -275,7 +301,9 @@ def test_an_entry_of_other_types_is_damaged_and_not_the_end(
     path = tmp_path / "c"
     fill(path, 3)
     with closing(database(path)) as planted:
-        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (sealed(**changes), NAME))
+        planted.execute(
+            "UPDATE Cache SET value = ? WHERE key = ?", (sealed(**changes), NAME)
+        )
     with CompletionCache(path) as cache:
         assert cache.find(NAME) is None
         assert cache.n_damaged == 1
@@ -307,7 +335,9 @@ def test_a_row_of_other_types_leaves_the_others(
     fill(path, 3)
     cast = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
     with closing(database(path)) as planted:
-        planted.execute(f"UPDATE Cache SET {column} = {cast} WHERE key = ?", (value, NAME))
+        planted.execute(
+            f"UPDATE Cache SET {column} = {cast} WHERE key = ?", (value, NAME)
+        )
     for words in (("info",), ("prune", "--older-than", "0", "--yes")):
         done = invoke("cache", *words, "--cache", path)
         assert done.exit_code == 0, (done.stderr, done.exception)
@@ -325,7 +355,9 @@ def test_a_row_of_other_types_leaves_the_others(
         "INSERT INTO Settings VALUES ('disk_other', 5)",
     ],
 )
-def test_a_database_that_does_more_than_keep_is_refused(tmp_path: Path, statement: str) -> None:
+def test_a_database_that_does_more_than_keep_is_refused(
+    tmp_path: Path, statement: str
+) -> None:
     fill(tmp_path / "c", 1)
     with closing(database(tmp_path / "c")) as planted:
         planted.execute(statement)
@@ -333,7 +365,9 @@ def test_a_database_that_does_more_than_keep_is_refused(tmp_path: Path, statemen
         CompletionCache(tmp_path / "c")
 
 
-def test_an_answer_that_is_not_there_after_it_was_written_is_said(tmp_path: Path) -> None:
+def test_an_answer_that_is_not_there_after_it_was_written_is_said(
+    tmp_path: Path,
+) -> None:
     fill(tmp_path / "c", 1)
     with closing(database(tmp_path / "c")) as planted:
         planted.execute("DROP TRIGGER Settings_count_insert")
@@ -355,7 +389,9 @@ def test_another_cache_is_taken_in(tmp_path: Path, invoke: Invoke) -> None:
     one, other = tmp_path / "c", tmp_path / "d"
     fill(one, 5)
     with closing(database(one)) as planted:
-        planted.execute("UPDATE Cache SET key = ? WHERE key = ?", (key(request("x")), NAME))
+        planted.execute(
+            "UPDATE Cache SET key = ? WHERE key = ?", (key(request("x")), NAME)
+        )
     with CompletionCache(other) as cache:
         put(cache, request("question 0"))
     done = invoke("cache", "import", one, "--cache", other)
@@ -386,7 +422,9 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
     assert len(sound(path)) == 5
     assert "0 entries removed" in prune("--model", "m", "--older-than", "99999")
     # The answer without a time of its own counts from when it was kept.
-    assert "1 entries removed" in prune("--model", "other", "--older-than", "1", "--yes")
+    assert "1 entries removed" in prune(
+        "--model", "other", "--older-than", "1", "--yes"
+    )
     assert "3 entries removed" in prune("--model", "m", "--yes")
     assert list(sound(path).values()) == [undated]
     assert "1 entries removed" in prune("--older-than", "0", "--yes")

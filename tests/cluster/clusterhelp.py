@@ -24,7 +24,9 @@ REPORTS = (
 
 def same_files(one: Path, other: Path) -> bool:
     """Whether two runs' files are the same to the byte, but for their manifests."""
-    return all((one / name).read_bytes() == (other / name).read_bytes() for name in FILES)
+    return all(
+        (one / name).read_bytes() == (other / name).read_bytes() for name in FILES
+    )
 
 
 def judged(
@@ -43,7 +45,9 @@ def judged(
     settings = backends.JudgeSettings(base_url=url, prompt=prompt)
     asked = RequestPolicy(**policy)  # type: ignore[arg-type]
     cache = out.parent / f"cache-{out.name}"
-    with JudgeSession.load(rubric, judge, settings, policy=asked, cache=cache) as session:
+    with JudgeSession.load(
+        rubric, judge, settings, policy=asked, cache=cache
+    ) as session:
         return Run(run(session, studies, out=out, by=by, shard=shard).path)
 
 

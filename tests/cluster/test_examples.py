@@ -24,14 +24,23 @@ OLDEST_KUBERNETES = "1.33"
 
 def environment(**more: str) -> dict[str, str]:
     """That of a task: judge is on the path, and no key is set."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OPENAI"))}
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OPENAI"))
+    }
     kept["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
     return kept | more
 
 
-def run(words: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    words: list[str], folder: Path, **more: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, cwd=folder, env=environment(**more), capture_output=True, text=True, check=False
+        words,
+        cwd=folder,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -43,7 +52,8 @@ def merged_is_whole(folder: Path, out: str) -> None:
         done = run(["bash", "-euc", line], folder)
         assert done.returncode == 0, done.stderr
         whole = judged(
-            read_pair(str(folder / "preds.json"), str(folder / "refs.json")), folder / path.stem
+            read_pair(str(folder / "preds.json"), str(folder / "refs.json")),
+            folder / path.stem,
         )
         assert same_files(whole.path, folder / out / f"whole-{path.suffix[1:]}")
 
@@ -57,7 +67,9 @@ def folder(tmp_path: Path) -> Path:
 
 def tasks() -> range:
     """The tasks that `sbatch` would start by the script's own line."""
-    first, last = re.findall(r"^#SBATCH --array=(\d+)-(\d+)$", SLURM.read_text("utf-8"), re.M)[0]
+    first, last = re.findall(
+        r"^#SBATCH --array=(\d+)-(\d+)$", SLURM.read_text("utf-8"), re.M
+    )[0]
     return range(int(first), int(last) + 1)
 
 
@@ -66,7 +78,9 @@ def test_slurm_each_task_then_merged(folder: Path) -> None:
     files = ("preds.json", "refs.json", "my run")
     for task in tasks():
         done = run(
-            ["bash", str(SLURM), *files, "--by", "site"], folder, SLURM_ARRAY_TASK_ID=str(task)
+            ["bash", str(SLURM), *files, "--by", "site"],
+            folder,
+            SLURM_ARRAY_TASK_ID=str(task),
         )
         assert done.returncode == 0, done.stderr
     made = [manifest(folder / "my run" / f"shard-{task}") for task in tasks()]

@@ -54,11 +54,18 @@ def test_a_models_answers_unread_and_missing_too(
         "study-0017": always(Fault.TRUNCATED),
     }
     with FaultServer(Behaviour(studies=faults), rubric=rubric) as server:
-        how = {"rubric": rubric, "judge": "model-x", "url": server.url, "concurrency": 4}
+        how = {
+            "rubric": rubric,
+            "judge": "model-x",
+            "url": server.url,
+            "concurrency": 4,
+        }
         shards = in_shards(studies, tmp_path, 4, **how)
         merged = merge(shards, tmp_path / "merged")
         # The same answers, times and all, are those of the shards: the whole run is given them.
-        done = invoke("cache", "import", merged.path, "--cache", tmp_path / "cache-whole")
+        done = invoke(
+            "cache", "import", merged.path, "--cache", tmp_path / "cache-whole"
+        )
         assert done.exit_code == 0, done.output
         whole = judged(studies, tmp_path / "whole", **how)
     assert same_files(whole.path, merged.path)
@@ -73,7 +80,14 @@ def test_a_models_answers_unread_and_missing_too(
     ours, theirs = (manifest(path)["spent"] for path in (merged.path, whole.path))
     assert theirs["asked"] == 0
     of = [manifest(shard.path)["spent"] for shard in shards]
-    for name in ("asked", "prompt_tokens", "completion_tokens", "done", "total", "failed"):
+    for name in (
+        "asked",
+        "prompt_tokens",
+        "completion_tokens",
+        "done",
+        "total",
+        "failed",
+    ):
         assert ours[name] == sum(one[name] for one in of) > 0
     assert ours["done"] == theirs["done"] == 30
     assert ours["dollars"] is None, "a price that is unknown in one is unknown in all"
@@ -82,11 +96,15 @@ def test_a_models_answers_unread_and_missing_too(
 def test_the_commands(invoke: Invoke) -> None:
     every = ("s/1", "s/2", "s/3")
     for at, out in enumerate(every, 1):
-        assert invoke("green", *FILES, "--shard", f"{at}/3", "--out", out).exit_code == 0
+        assert (
+            invoke("green", *FILES, "--shard", f"{at}/3", "--out", out).exit_code == 0
+        )
     done = invoke("merge", "s/1", "s/3", "--out", "merged")
     assert done.exit_code == 2
     assert "2/3" in done.stderr
     for _again in range(2):
         assert invoke("merge", *every, "--out", "merged").exit_code == 0
-    assert invoke("green", *FILES, "--out", "whole", "--judge", "lexicon").exit_code == 0
+    assert (
+        invoke("green", *FILES, "--out", "whole", "--judge", "lexicon").exit_code == 0
+    )
     assert same_files(Path("merged"), Path("whole"))

@@ -42,7 +42,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("shard-2", "3/3"),
     ],
 )
-def test_runs_that_are_not_shards_of_one_run(made: Path, second: str, names: str) -> None:
+def test_runs_that_are_not_shards_of_one_run(
+    made: Path, second: str, names: str
+) -> None:
     with pytest.raises(JudgeError, match=names):
         merge([Run(made / name) for name in ("shard-1", second)], made / "out")
     assert not (made / "out").exists()
@@ -58,10 +60,15 @@ def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
     [
         (lambda lines: lines[:-1], "shard-2/annotations.jsonl"),
         (lambda lines: [*lines, lines[0]], "shard-2/annotations.jsonl"),
-        (lambda lines: [lines[0][:50] + b"\n", *lines[1:]], "shard-2/annotations.jsonl.* line 1"),
+        (
+            lambda lines: [lines[0][:50] + b"\n", *lines[1:]],
+            "shard-2/annotations.jsonl.* line 1",
+        ),
     ],
 )
-def test_studies_that_were_changed(made: Path, tmp_path: Path, change: Any, why: str) -> None:
+def test_studies_that_were_changed(
+    made: Path, tmp_path: Path, change: Any, why: str
+) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "copy"))
     rewritten(folder / "shard-2", change)
     with pytest.raises(JudgeError, match=why):

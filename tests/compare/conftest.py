@@ -26,7 +26,8 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def two(stock: dict[str, Path], tmp_path: Path) -> Two:
     """Copies of the runs of GREEN that the test may change."""
     good, bad = (
-        shutil.copytree(stock[name], tmp_path / name) for name in ("green-good", "green-bad")
+        shutil.copytree(stock[name], tmp_path / name)
+        for name in ("green-good", "green-bad")
     )
     return good, bad
 

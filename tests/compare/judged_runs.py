@@ -80,7 +80,9 @@ def fail(run: Path, study_ids: Collection[str]) -> None:
     failed = table["study_id"].isin(study_ids)
     numbers = table.drop(columns="class_inferred").select_dtypes("number").columns
     is_whole = {name: pd.api.types.is_integer_dtype(table[name]) for name in numbers}
-    table = table.astype({name: "Int64" if is_whole[name] else "Float64" for name in numbers})
+    table = table.astype(
+        {name: "Int64" if is_whole[name] else "Float64" for name in numbers}
+    )
     table.loc[failed, numbers] = pd.NA
     table.loc[failed, "outcome"] = "failed"
     table.to_parquet(path, index=False)

@@ -17,10 +17,14 @@ def panel_of(
     values: dict[Metric, object], clusters: object = None, **fields: object
 ) -> ScoreMatrix:
     """A panel of models a, b, c, ... from arrays of studies by models."""
-    grids = {metric.name: np.asarray(grid, dtype=float) for metric, grid in values.items()}
+    grids = {
+        metric.name: np.asarray(grid, dtype=float) for metric, grid in values.items()
+    }
     n, m = next(iter(grids.values())).shape
     return ScoreMatrix(
-        tuple("abcdefghijklmnopqrstuvwxyz"[:m]) if m <= 26 else tuple(map(str, range(m))),
+        tuple("abcdefghijklmnopqrstuvwxyz"[:m])
+        if m <= 26
+        else tuple(map(str, range(m))),
         tuple(f"s{row}" for row in range(n)),
         tuple(values),
         grids,

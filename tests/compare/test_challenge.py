@@ -20,9 +20,13 @@ def runs(invoke: Invoke, tmp_path: Path) -> list[Path]:
     """A run for each model, data set and section; the data set is the file of references."""
     made = []
     for dataset, ids in DATASETS.items():
-        refs = write_json(tmp_path / f"refs_{dataset}.json", {key: REFS[key] for key in ids})
+        refs = write_json(
+            tmp_path / f"refs_{dataset}.json", {key: REFS[key] for key in ids}
+        )
         for model, predictions in MODELS.items():
-            preds = write_json(tmp_path / f"preds_{model}.json", {k: predictions[k] for k in ids})
+            preds = write_json(
+                tmp_path / f"preds_{model}.json", {k: predictions[k] for k in ids}
+            )
             for section in ("findings", "report"):
                 out = tmp_path / f"{dataset}-{model}-{len(section)}"
                 done = invoke("green", preds, refs, "--section", section, "--out", out)
@@ -51,7 +55,9 @@ def test_every_table_and_figure_of_the_challenge(
     frame = Run(runs[2]).rates().set_index("study_class")  # MIMIC, bad, findings
     means = {name: frame.loc[name, "green"] for name in ("normal", "abnormal")}
     for name, mean in means.items():
-        assert float(rows["MIMIC", name, "bad", "green"]["value"]) == pytest.approx(mean)
+        assert float(rows["MIMIC", name, "bad", "green"]["value"]) == pytest.approx(
+            mean
+        )
     gain = (means["normal"] - means["abnormal"]) / means["abnormal"]
     assert float(rows["MIMIC", "normal", "bad", "green"]["gain"]) == pytest.approx(gain)
     whole = rows["all data sets", "abnormal", "bad", "green"]
@@ -81,7 +87,9 @@ def test_metrics_of_files_are_correlated_with_the_judges(
     metrics = tmp_path / "metrics.csv"
     metrics.write_text("\n".join(["study_id,model,BERTScore", *rows]))
     out = tmp_path / "paper"
-    done = invoke("reproduce", "challenge", *runs[::2], "--out", out, "--metrics", metrics)
+    done = invoke(
+        "reproduce", "challenge", *runs[::2], "--out", out, "--metrics", metrics
+    )
     assert done.exit_code == 0, done.stderr
     assert (out / "findings" / "correlation_pearson.svg").exists()
     assert "BERTScore" in (out / "findings" / "tables.tex").read_text("utf-8")

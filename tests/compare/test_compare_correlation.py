@@ -19,7 +19,9 @@ MEASURES = [
 
 
 @pytest.mark.parametrize(("method", "theirs"), MEASURES)
-@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=60))
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=60)
+)
 def test_against_scipy_with_ties(method, theirs, pairs: list[tuple[int, int]]) -> None:
     x, y = np.array(pairs, dtype=float).T
     ((xx, xy), (yx, yy)) = correlation([x, y], method)
@@ -49,7 +51,9 @@ def test_studies_with_one_value_only_are_left_out() -> None:
     found = correlations(panel_of({SCORE: one, COST: other}))
     both = ~(np.isnan(one) | np.isnan(other))
     assert found.n[0][1] == both.sum() == 70
-    assert found.spearman[0][1] == pytest.approx(stats.spearmanr(one[both], -other[both]).statistic)
+    assert found.spearman[0][1] == pytest.approx(
+        stats.spearmanr(one[both], -other[both]).statistic
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])

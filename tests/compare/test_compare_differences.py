@@ -15,7 +15,10 @@ Two = tuple[Path, Path]
 def test_all_that_differs_is_one_table_with_what_allows_it(
     invoke: Invoke, two: Two, tmp_path: Path
 ) -> None:
-    moved = {**REFS, IDS[3]: {**REFS[IDS[3]], "section_findings": "Large left effusion."}}
+    moved = {
+        **REFS,
+        IDS[3]: {**REFS[IDS[3]], "section_findings": "Large left effusion."},
+    }
     third = judged(
         *(tmp_path, "third", {key: PREDS[key] for key in IDS[2:]}, "green", moved),
         "--allow-missing",
@@ -26,29 +29,52 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
     edit_manifest(third, judge=judge, signature=line)
     done = invoke("compare", *two, third)
     assert (done.exit_code, done.stdout) == (2, "")
-    for allows in ("--allow judge", "--allow prompt", "--common: the 13", "--allow references"):
+    for allows in (
+        "--allow judge",
+        "--allow prompt",
+        "--common: the 13",
+        "--allow references",
+    ):
         assert allows in done.stderr
-    assert "--allow prompt" in refused(invoke, *two, third, "--allow", "judge", "--common")
-    words = [word for one in ("judge", "prompt", "references") for word in ("--allow", one)]
+    assert "--allow prompt" in refused(
+        invoke, *two, third, "--allow", "judge", "--common"
+    )
+    words = [
+        word for one in ("judge", "prompt", "references") for word in ("--allow", one)
+    ]
     allowed = (*words, "--common")
     found = data(invoke, *two, third, *allowed, "--no-tests")
     assert found["groups"][0]["n_studies"] == 13
-    assert [(run["n_studies"], run["n_scored"]) for run in found["runs"]] == [(13, 13)] * 3
+    assert [(run["n_studies"], run["n_scored"]) for run in found["runs"]] == [
+        (13, 13)
+    ] * 3
     assert "|allowed:judge,prompt,references|" in found["signature"]
 
 
-def test_another_section_or_rubric_version_is_never_mixed(invoke: Invoke, two: Two) -> None:
+def test_another_section_or_rubric_version_is_never_mixed(
+    invoke: Invoke, two: Two
+) -> None:
     line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
     edit_manifest(two[1], signature=line.replace("green:4", "green:0"))
     assert "judge rescore" in refused(invoke, *two)
     edit_manifest(two[1], section="report", signature=line)
-    every = [word for one in ("judge", "prompt", "references") for word in ("--allow", one)]
+    every = [
+        word for one in ("judge", "prompt", "references") for word in ("--allow", one)
+    ]
     assert "section" in refused(invoke, *two, *every, "--common")
 
 
-def test_runs_without_a_study_in_common_are_refused(invoke: Invoke, tmp_path: Path) -> None:
+def test_runs_without_a_study_in_common_are_refused(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     runs = [
-        judged(tmp_path, name, *({key: of[key] for key in ids} for of in (PREDS,)), "green", refs)
+        judged(
+            tmp_path,
+            name,
+            *({key: of[key] for key in ids} for of in (PREDS,)),
+            "green",
+            refs,
+        )
         for name, ids in (("one", IDS[:8]), ("two", IDS[8:]))
         for refs in ({key: REFS[key] for key in ids},)
     ]
@@ -57,16 +83,27 @@ def test_runs_without_a_study_in_common_are_refused(invoke: Invoke, tmp_path: Pa
     assert all(str(run) in text for run in runs)
 
 
-def test_references_of_another_form_are_the_same(invoke: Invoke, tmp_path: Path) -> None:
+def test_references_of_another_form_are_the_same(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     refs = {key: {"report": REFS[key]["section_findings"], "patient": 7} for key in IDS}
     one = judged(tmp_path, "a", PREDS, "green", refs, "--section", "report")
     with (tmp_path / "other.csv").open("w", newline="") as file:
         rows = [{"study_id": key, **record} for key, record in refs.items()]
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        spaced = [{**row, "report": row["report"].replace(" ", "  ") + "\n"} for row in rows]
+        spaced = [
+            {**row, "report": row["report"].replace(" ", "  ") + "\n"} for row in rows
+        ]
         writer.writerows(spaced)
-    words = (tmp_path / "preds_a.json", "other.csv", "--section", "report", "--out", "b")
+    words = (
+        tmp_path / "preds_a.json",
+        "other.csv",
+        "--section",
+        "report",
+        "--out",
+        "b",
+    )
     assert invoke("green", *words).exit_code == 0
     found = data(invoke, one, "b=b")
     assert found["patient_field"] == "patient"  # 7 and "7" are one

@@ -17,7 +17,9 @@ LEVELS = {"green": "significance", "fineradscore": "severity"}
 Two = tuple[Path, Path]
 
 
-def counted(run: Path, rubric: str, ids: list[str] = IDS) -> Counter[tuple[str | None, str]]:
+def counted(
+    run: Path, rubric: str, ids: list[str] = IDS
+) -> Counter[tuple[str | None, str]]:
     """The errors of a run by category and level, None for all, from its annotations alone."""
     found: Counter[tuple[str | None, str]] = Counter()
     for record in Run(run).records():
@@ -27,7 +29,9 @@ def counted(run: Path, rubric: str, ids: list[str] = IDS) -> Counter[tuple[str |
             if LEVELS[rubric] in item["labels"]:
                 (level,) = item["labels"][LEVELS[rubric]]
                 found[None, level] += 1
-                found.update((category, level) for category in item["labels"]["category"])
+                found.update(
+                    (category, level) for category in item["labels"]["category"]
+                )
     return found
 
 
@@ -37,7 +41,9 @@ def test_errors_are_those_of_the_annotations(
 ) -> None:
     runs = {name: stock[f"{rubric}-{name}"] for name in ("good", "bad")}
     found = data(invoke, *runs.values(), "--no-tests")["groups"][0]["errors"]
-    done = invoke("compare", *runs.values(), "--no-tests", "--format", "csv", "--table", "errors")
+    done = invoke(
+        "compare", *runs.values(), "--no-tests", "--format", "csv", "--table", "errors"
+    )
     rows = csv.DictReader(io.StringIO(done.stdout))
     printed = {(row["model"], row["level"]): int(row["all_k"]) for row in rows}
     assert printed == {
@@ -46,10 +52,14 @@ def test_errors_are_those_of_the_annotations(
         if row["category"] is None
     }
     for name, run in runs.items():
-        own = {(row["category"], row["level"]): row for row in found if row["model"] == name}
-        assert {cut: row["errors"] for cut, row in own.items() if row["errors"]} == counted(
-            run, rubric
-        )
+        own = {
+            (row["category"], row["level"]): row
+            for row in found
+            if row["model"] == name
+        }
+        assert {
+            cut: row["errors"] for cut, row in own.items() if row["errors"]
+        } == counted(run, rubric)
         for row in own.values():
             assert row["n"] == len(IDS)
             assert row["per_study"] == pytest.approx(row["errors"] / len(IDS))
@@ -57,10 +67,14 @@ def test_errors_are_those_of_the_annotations(
     assert sum(counted(runs["bad"], rubric).values()) > 10
 
 
-def test_a_study_without_a_score_is_no_study_without_errors(invoke: Invoke, two: Two) -> None:
+def test_a_study_without_a_score_is_no_study_without_errors(
+    invoke: Invoke, two: Two
+) -> None:
     fail(two[1], IDS[:4])
     found = data(invoke, *two, "--no-tests")["groups"][0]["errors"]
-    own = {(row["category"], row["level"]): row for row in found if row["model"] == "bad"}
+    own = {
+        (row["category"], row["level"]): row for row in found if row["model"] == "bad"
+    }
     wanted = counted(two[1], "green", IDS[4:])
     assert {cut: row["errors"] for cut, row in own.items() if row["errors"]} == wanted
     assert {row["n"] for row in own.values()} == {len(IDS) - 4}

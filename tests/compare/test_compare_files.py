@@ -48,7 +48,9 @@ def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.usefixtures("example_run")
-def test_output_that_is_full_closed_or_left_early_is_one_message_or_none(tmp_path: Path) -> None:
+def test_output_that_is_full_closed_or_left_early_is_one_message_or_none(
+    tmp_path: Path,
+) -> None:
     done = shell(tmp_path, "judge compare example-run > /dev/full")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     done = shell(tmp_path, "judge compare example-run --html p.html >&-")

@@ -33,14 +33,19 @@ def rows_of(comparison: Comparison, table: str = "") -> list[dict[str, str]]:
 
 
 def renamed(panel: ScoreMatrix, models: tuple[str, ...]) -> ScoreMatrix:
-    return ScoreMatrix(models, panel.study_ids, panel.metrics, panel.values, panel.fields)
+    return ScoreMatrix(
+        models, panel.study_ids, panel.metrics, panel.values, panel.fields
+    )
 
 
-def compared(field: str = "site", values: tuple = ("x", "y"), models: tuple = ("a", "b"), **more):
+def compared(
+    field: str = "site", values: tuple = ("x", "y"), models: tuple = ("a", "b"), **more
+):
     rng = np.random.default_rng(2)
     column = tuple(values[at % len(values)] for at in range(12))
     base = panel_of(
-        {SCORE: rng.random((12, 2)), INVERSE: 1 + rng.random((12, 2))}, **{field: column}
+        {SCORE: rng.random((12, 2)), INVERSE: 1 + rng.random((12, 2))},
+        **{field: column},
     )
     return compare(renamed(base, models), by=[field], how=FEW, signature="s|x", **more)
 
@@ -49,7 +54,9 @@ def compared(field: str = "site", values: tuple = ("x", "y"), models: tuple = ("
 def known() -> Comparison:
     """By BLEU-2 c is first, a and d are equal, b is last; by RadCliQ it is the other way round."""
     bleu = np.array([[0.5, 0.2, 0.9, 0.5], [0.7, 0.4, 0.8, 0.7], [0.6, 0.3, 0.7, 0.6]])
-    return compare(panel_of({KNOWN["bleu2"]: bleu, KNOWN["radcliq"]: bleu + 1}), how=FEW)
+    return compare(
+        panel_of({KNOWN["bleu2"]: bleu, KNOWN["radcliq"]: bleu + 1}), how=FEW
+    )
 
 
 # CSV
@@ -65,14 +72,23 @@ def test_csv_has_each_models_figures_by_rank(known: Comparison) -> None:
     radcliq = [row["rank"] for row in ranks if row["metric"] == "radcliq"]
     assert radcliq == ["4", "2", "2", "1"]
     for row in ranks:
-        shares = known.rank_shares[0][row["metric"]][known.panel.models.index(row["model"])]
-        assert (row["interval_low"], row["interval_high"]) == (str(shares.low), str(shares.high))
+        shares = known.rank_shares[0][row["metric"]][
+            known.panel.models.index(row["model"])
+        ]
+        assert (row["interval_low"], row["interval_high"]) == (
+            str(shares.low),
+            str(shares.high),
+        )
         assert float(row["first"]) == shares.shares[0]
-    figures = {(name, row["model"]): float(row[name]) for row in rows for name in METRICS}
+    figures = {
+        (name, row["model"]): float(row[name]) for row in rows for name in METRICS
+    }
     pairs = rows_of(known, "tests")
     assert len(pairs) == 12
     for row in pairs:
-        better, worse = (figures[row["metric"], row[name]] for name in ("model", "other"))
+        better, worse = (
+            figures[row["metric"], row[name]] for name in ("model", "other")
+        )
         assert float(row["difference"]) == pytest.approx(better - worse)
         assert row["significant"] == str(float(row["p_holm"]) < 0.05)
 
@@ -81,10 +97,13 @@ def test_a_field_never_hides_a_column() -> None:
     models = ("=1+1", '@a,"b"')  # a spreadsheet must not compute them
     for table in ("leaderboard", "tests", "ranks"):
         (*left, signature), named = (
-            [*rows_of(compared(*field, models=models), table)[0]] for field in ((), ("model",))
+            [*rows_of(compared(*field, models=models), table)[0]]
+            for field in ((), ("model",))
         )
         assert signature == "signature"
-        assert named == ["by_model" if name == "site" else name for name in (*left, signature)]
+        assert named == [
+            "by_model" if name == "site" else name for name in (*left, signature)
+        ]
     rows = rows_of(compared(models=models))
     assert {row["model"] for row in rows} == {f"'{name}" for name in models}
     assert {(row["row"], row["site"]) for row in rows} == {
@@ -94,17 +113,25 @@ def test_a_field_never_hides_a_column() -> None:
 
 # Markdown
 
-EVIL = ("<script>alert(1)</script>", "a|b\n## c [x](http://y) *z* _w_ `v` \u202eu &lt; \\|")
+EVIL = (
+    "<script>alert(1)</script>",
+    "a|b\n## c [x](http://y) *z* _w_ `v` \u202eu &lt; \\|",
+)
 
 
 def test_names_do_nothing_in_markdown() -> None:
-    comparison = compared(values=("p\n| q |\n# r", "<b>"), models=EVIL, notes=("<i>no</i>te",))
+    comparison = compared(
+        values=("p\n| q |\n# r", "<b>"), models=EVIL, notes=("<i>no</i>te",)
+    )
     text = as_markdown(comparison_document(comparison))
     for piece in ("<script", "<b>", "<i>", "\u202e", "](http"):
         assert piece not in text
     assert "## Leaderboard by score: site p \\| q \\| # r (6)" in text.splitlines()
     for line in text.splitlines():
-        assert line.startswith(("## ", "| ", "|  |", "p (Holm)", "Signature: ")) or not line
+        assert (
+            line.startswith(("## ", "| ", "|  |", "p (Holm)", "Signature: "))
+            or not line
+        )
     for row in (line for line in text.splitlines() if line.startswith("| 1 |")):
         # As GitHub cuts them.
         cells = row.replace("\\\\", "").replace("\\|", "").strip("| ").split(" | ")
@@ -117,7 +144,9 @@ def test_names_do_nothing_in_markdown() -> None:
 
 
 def test_latex_takes_no_name_for_a_command() -> None:
-    comparison = compared(models=("[x]", "a|b*"), values=("u\nv", "%"), notes=("one\ntwo",))
+    comparison = compared(
+        models=("[x]", "a|b*"), values=("u\nv", "%"), notes=("one\ntwo",)
+    )
     text = as_latex(comparison_document(comparison))
     assert "a\\textbar{}b*" in text
     assert "\n{}[x] & a" in text
@@ -127,19 +156,29 @@ def test_latex_takes_no_name_for_a_command() -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "md", "latex"])
-def test_what_a_rate_means_is_said_once_below_the_tables(invoke: Invoke, form: str) -> None:
+def test_what_a_rate_means_is_said_once_below_the_tables(
+    invoke: Invoke, form: str
+) -> None:
     for model in ("alder", "birch"):
         preds = EXAMPLES / f"preds_{model}.json"
         done = invoke("fineradscore", preds, EXAMPLES / "refs.json", "--out", model)
         assert done.stdout.count("errors of severity 3 or 4") == 1
-    printed = invoke("compare", "alder", "birch", "--by", "study_class", "--format", form).stdout
+    printed = invoke(
+        "compare", "alder", "birch", "--by", "study_class", "--format", form
+    ).stdout
     assert printed.count("errors of severity 3 or 4") == 1
-    assert printed.index("errors of severity 3 or 4") > printed.index("no significant error")
+    assert printed.index("errors of severity 3 or 4") > printed.index(
+        "no significant error"
+    )
 
 
-def test_rexrank_has_the_figures_of_all_studies(invoke: Invoke, stock: dict[str, Path]) -> None:
+def test_rexrank_has_the_figures_of_all_studies(
+    invoke: Invoke, stock: dict[str, Path]
+) -> None:
     runs = [f"{name}={stock[f'green-{name}']}" for name in ("good", "bad")]
-    good, bad = csv_rows(invoke("compare", *runs, "--format", "rexrank", "--no-tests").stdout)
+    good, bad = csv_rows(
+        invoke("compare", *runs, "--format", "rexrank", "--no-tests").stdout
+    )
     assert (good["Model Name"], good["Rank"]) == ("good", "1")
     assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
     summary = Run(stock["green-bad"]).summary()
@@ -154,13 +193,19 @@ def test_a_star_marks_a_model_that_a_test_tells_from_the_next() -> None:
     assert "next in rank" in table.note
 
 
-def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Comparison) -> None:
+def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(
+    known: Comparison,
+) -> None:
     lines = [
-        line for line in as_latex(comparison_document(known)).splitlines() if line.endswith(r"\\")
+        line
+        for line in as_latex(comparison_document(known)).splitlines()
+        if line.endswith(r"\\")
     ]
     cells = [[cell.strip() for cell in line.split("&")] for line in lines[1:5]]
     assert [line[1] for line in cells] == ["c", "a", "d", "b"]
-    assert {(line[1], at) for line in cells for at, c in enumerate(line) if r"\textbf" in c} == {
+    assert {
+        (line[1], at) for line in cells for at, c in enumerate(line) if r"\textbf" in c
+    } == {
         ("c", 2),
         ("b", 3),
     }
@@ -171,7 +216,9 @@ def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
 ) -> None:
     runs = [f"{name}={stock[f'green-{name}']}" for name in ("good", "bad")]
     info = tmp_path / "models.csv"
-    info.write_text("model,date,institution,url\ngood,2026-11-01,A university,https://a.org\n")
+    info.write_text(
+        "model,date,institution,url\ngood,2026-11-01,A university,https://a.org\n"
+    )
     words = ("compare", *runs, "--format", "rexrank", "--no-tests")
     by = ("--by", "site", "--model-info", info)
     assert "--out DIR" in invoke(*words, *by).stderr

@@ -44,7 +44,9 @@ def test_metrics_join_by_study_and_model_and_correlate(
     rows = [(m, key, at) for m in ("good", "bad") for at, key in enumerate(IDS)]
     rows = [rows[7 * at % len(rows)] for at in range(2 * N)]  # in no order
     models, ids, at = zip(*rows, strict=True)
-    scores = [0.05 * x if m == "good" else 0.04 * x for m, x in zip(models, at, strict=True)]
+    scores = [
+        0.05 * x if m == "good" else 0.04 * x for m, x in zip(models, at, strict=True)
+    ]
     columns = {"study_id": ids, "model": models, "BLEU": scores}
     columns["RadCliQ-v1"] = [1 + score for score in scores]
     path = tmp_path / "m.parquet"
@@ -57,7 +59,9 @@ def test_metrics_join_by_study_and_model_and_correlate(
     assert cells["radcliq"]["bad"]["rank"] == 1
     names = found["correlations"]["names"]
     # More of one is more of the other, of which less is better.
-    pair = found["correlations"]["spearman"][names.index("bleu2")][names.index("radcliq")]
+    pair = found["correlations"]["spearman"][names.index("bleu2")][
+        names.index("radcliq")
+    ]
     assert pair == pytest.approx(-1)
     assert len(found["groups"][0]["tests"]["radcliq"]) == 1
 
@@ -66,12 +70,16 @@ def test_values_that_are_missing_or_of_no_study_are_counted(
     invoke: Invoke, two: Two, tmp_path: Path
 ) -> None:
     good = table(tmp_path / "1.csv", model="good", bertscore=["", *[0.5] * (N - 1)])
-    bad = table(tmp_path / "2.csv", model=["bad"] * (N - 1) + ["another"], bertscore=0.5)
+    bad = table(
+        tmp_path / "2.csv", model=["bad"] * (N - 1) + ["another"], bertscore=0.5
+    )
     found = data(invoke, *two, "--metrics", good, "--metrics", bad, "--no-tests")
     cell = found["groups"][0]["cells"]["bertscore"]["good"]
     assert (cell["n"], cell["value"]) == (N - 1, 0.5)
     assert "BERTScore is there for good 14, bad 14 of 15" in found["notes"]
-    assert "in another file" in refused(invoke, *two, "--metrics", good, "--metrics", good)
+    assert "in another file" in refused(
+        invoke, *two, "--metrics", good, "--metrics", good
+    )
     file = table(tmp_path / "m.csv", bleu=1)  # whose they are is not clear
     assert "'model'" in refused(invoke, *two, "--metrics", file)
     file = table(tmp_path / "n.csv", rougel=1.5)
@@ -97,12 +105,17 @@ def test_spellings_of_a_known_metric_are_that_metric(
     cells = data(invoke, two[0], *files)["groups"][0]["cells"]
     assert cells["radcliq"]["good"]["value"] == pytest.approx(N / (0.5 * 5 + (N - 5)))
     assert "RadCliQ-v1" not in cells
-    assert (KNOWN["radcliq"].label, KNOWN["radcliq"].higher_is_better) == ("1/RadCliQ-v1", True)
+    assert (KNOWN["radcliq"].label, KNOWN["radcliq"].higher_is_better) == (
+        "1/RadCliQ-v1",
+        True,
+    )
     # A true direction changes nothing.
     assert read_metrics(first, lower=["radcliq"]).columns[0][0] == KNOWN["radcliq"]
 
 
-def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Path) -> None:
+def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(
+    tmp_path: Path,
+) -> None:
     file = table(tmp_path / "m.csv", mine=1)
     with pytest.raises(JudgeError, match="both"):
         read_files([file], higher=["mine"], lower=["mine"])
@@ -140,6 +153,8 @@ def test_values_that_are_no_measurement(tmp_path: Path, value: str) -> None:
         ("PAR1nonsense", "m.csv"),
     ],
 )
-def test_files_that_are_no_table_of_metrics(tmp_path: Path, text: str, named: str) -> None:
+def test_files_that_are_no_table_of_metrics(
+    tmp_path: Path, text: str, named: str
+) -> None:
     (tmp_path / "m.csv").write_text(text, "utf-8")
     assert named in not_read(str(tmp_path / "m.csv"))

@@ -31,11 +31,21 @@ def test_bleu2_is_nltks_and_words_are_cut_as_in_rexranks_scripts() -> None:
         *("no", "effusion", ".", "clear,", "2", ".5", "cm\n")
     ]
     smooth = bleu.SmoothingFunction(epsilon=0.1).method1
-    pairs = [("a b c d .", "a b d c ."), ("a b", "b a"), ("the heart", "the the the"), ("a b", "")]
-    pairs += [(reference, candidate) for reference in REFERENCES for candidate in CANDIDATES]
+    pairs = [
+        ("a b c d .", "a b d c ."),
+        ("a b", "b a"),
+        ("the heart", "the the the"),
+        ("a b", ""),
+    ]
+    pairs += [
+        (reference, candidate) for reference in REFERENCES for candidate in CANDIDATES
+    ]
     for reference, candidate in pairs:
         theirs = bleu.sentence_bleu(
-            [tokens(reference)], tokens(candidate), (0.5, 0.5), smoothing_function=smooth
+            [tokens(reference)],
+            tokens(candidate),
+            (0.5, 0.5),
+            smoothing_function=smooth,
         )
         assert bleu2(reference, candidate) == pytest.approx(theirs)
         assert 0 <= theirs <= 1
@@ -59,9 +69,16 @@ def test_corpus_bleu_is_sacrebleus_and_not_the_mean_of_studies() -> None:
 
     found = bleus(REFERENCES, CANDIDATES)
     for n, value in enumerate(found, 1):
-        scorer = BLEU(tokenize="none", force=True, max_ngram_order=n, smooth_method="none")
-        assert value == pytest.approx(scorer.corpus_score(CANDIDATES, [REFERENCES]).score / 100)
-    alone = [bleus([one], [other])[3] for one, other in zip(REFERENCES, CANDIDATES, strict=True)]
+        scorer = BLEU(
+            tokenize="none", force=True, max_ngram_order=n, smooth_method="none"
+        )
+        assert value == pytest.approx(
+            scorer.corpus_score(CANDIDATES, [REFERENCES]).score / 100
+        )
+    alone = [
+        bleus([one], [other])[3]
+        for one, other in zip(REFERENCES, CANDIDATES, strict=True)
+    ]
     assert abs(np.mean(alone) - found[3]) > 0.02
     # A number only where candidates have as many words.
     assert bleus([""], ["Clear."]) == [0, None, None, None]
@@ -78,7 +95,9 @@ def test_the_interval_is_of_resampled_sums() -> None:
         for _ in range(4000)
     ]
     share = tail(15)
-    assert (cell.low, cell.high) == pytest.approx(np.quantile(drawn, [share, 1 - share]), abs=0.02)
+    assert (cell.low, cell.high) == pytest.approx(
+        np.quantile(drawn, [share, 1 - share]), abs=0.02
+    )
     assert pooled_cell(CORPUS_BLEU[3], counts, range(9)).low is None
     assert pooled_cell(CORPUS_BLEU[3], counts, []).value is None
 
@@ -89,7 +108,9 @@ def test_f1_chexbert_by_hand() -> None:
 
     wanted = [labels("Edema"), labels("Edema", "Fracture"), labels("No Finding")]
     given = [labels("Edema"), labels("Fracture", "Cardiomegaly"), labels()]
-    counts = {name: np.array(c, float) for name, c in label_counts(wanted, given).items()}
+    counts = {
+        name: np.array(c, float) for name, c in label_counts(wanted, given).items()
+    }
     found = {one.name: pooled_cell(one, counts, range(3)).value for one in F1_CHEXBERT}
     assert found == pytest.approx(
         {
@@ -112,8 +133,15 @@ def test_rouge_l_by_hand_and_what_it_cannot_read() -> None:
     assert metrics.compute("rougel", [""], ["Clear."]).columns["rougel"] == (0,)
     for report in ("胸部CT：两肺清晰。", "КТ (CT): узел 12 мм в S3."):  # noqa: RUF001
         with pytest.raises(metrics.MissingMetricError, match="1 reports"):
-            metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
-    for report in ("Größe, keine Ergüsse.", "Cœur élargi.", "Se\u0301quelles (~30 \u03bcL).", "12"):
+            metrics.compute(
+                "rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."]
+            )
+    for report in (
+        "Größe, keine Ergüsse.",
+        "Cœur élargi.",
+        "Se\u0301quelles (~30 \u03bcL).",
+        "12",
+    ):
         assert metrics.compute("rougel", [report], [report]).columns["rougel"] == (1.0,)
 
 
@@ -136,21 +164,31 @@ def test_metrics_are_a_row_a_study_and_join_a_comparison(
     assert cells["rougel"]["x"]["value"] == pytest.approx(table["rougel"].mean())
     # Counts of a whole set are no metric of single studies.
     assert not any("corpus" in name for name in cells)
-    table[["study_id", "model", *(n for n in table if "corpus" in n)]].to_csv("b.csv", index=False)
+    table[["study_id", "model", *(n for n in table if "corpus" in n)]].to_csv(
+        "b.csv", index=False
+    )
     assert "b.csv" in refused(invoke, f"x={stock['green-bad']}", "--metrics", "b.csv")
 
 
-def test_metrics_by_group_skip_what_has_no_such_section(invoke: Invoke, tmp_path: Path) -> None:
+def test_metrics_by_group_skip_what_has_no_such_section(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     # As in RRG24: one source has both sections, one findings alone.
     refs = {}
     for at, (study_id, one) in enumerate(REFS.items()):
         names = ("section_findings", "section_impression")[: 1 + at % 2]
-        refs[study_id] = {"source": ("one", "both")[at % 2], **{n: one[n] for n in names}}
+        refs[study_id] = {
+            "source": ("one", "both")[at % 2],
+            **{n: one[n] for n in names},
+        }
     preds = {
         study_id: {"section_findings": text, "section_impression": "No acute disease."}
         for study_id, text in zip(IDS, CANDIDATES, strict=True)
     }
-    files = write_json(tmp_path / "p.json", preds), write_json(tmp_path / "r.json", refs)
+    files = (
+        write_json(tmp_path / "p.json", preds),
+        write_json(tmp_path / "r.json", refs),
+    )
     line = ("metrics", *files, "--metric", "rougel,corpus_bleu", "--by", "source")
     done = invoke(*line, "--section", "impression", "--allow-missing", "--out", "m.csv")
     assert done.exit_code == 0, done.stderr
@@ -198,7 +236,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_packages_values_are_taken_study_by_study(package) -> None:
-    package(GIVES.format("{'radcliq_v1': [len(a) + 10 * len(b) for a, b in zip(refs, hyps)]}"))
+    package(
+        GIVES.format(
+            "{'radcliq_v1': [len(a) + 10 * len(b) for a, b in zip(refs, hyps)]}"
+        )
+    )
     scores = metrics.compute("radcliq", ["a", "bb"], ["ccc", ""])
     assert scores.columns == {"radcliq": (31, 2)}
     (metric,) = scores.metrics

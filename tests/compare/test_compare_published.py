@@ -23,7 +23,15 @@ from judge.tables.comparison import board
 from judge.tables.rexrank import as_rexrank
 
 COLUMNS = (
-    *("BLEU", "BertScore", "SembScore", "RadGraph", "1/RadCliQ-v1", "RaTEScore", "GREEN"),
+    *(
+        "BLEU",
+        "BertScore",
+        "SembScore",
+        "RadGraph",
+        "1/RadCliQ-v1",
+        "RaTEScore",
+        "GREEN",
+    ),
     "1/FineRadScore",
 )
 PRINTED = """
@@ -42,7 +50,14 @@ MedGemma,0.2,0.427,0.479,0.223,1.008,0.617,0.566,0.457
 """
 ROWS = [line.split(",") for line in PRINTED.strip().splitlines()]
 MODELS = tuple(row[0] for row in ROWS)
-HEAD = ["MedVersa", "MAIRA-2", "Libra", "CheXpertPlus-MIMIC", "CXRMate-ED", "Cvt2distilgpt2-MIMIC"]
+HEAD = [
+    "MedVersa",
+    "MAIRA-2",
+    "Libra",
+    "CheXpertPlus-MIMIC",
+    "CXRMate-ED",
+    "Cvt2distilgpt2-MIMIC",
+]
 N = 2_000
 
 

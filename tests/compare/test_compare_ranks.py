@@ -30,8 +30,12 @@ def test_models_rank_in_the_direction_of_their_metric() -> None:
     assert ranks(panel, SCORE) == [1, None, 3, 1]
     assert ranks(panel, COST) == ranks(panel, INVERSE) == [2, None, 1, 2]
     apart = 1 + np.random.default_rng(4).random((60, 1)) + np.array([0.0, 1.0, 2.0])
-    found = compare_pairs(panel_of({SCORE: apart, COST: apart, INVERSE: apart}), {}, HOW)
-    firsts = {name: [one.shares[0] for one in of] for name, of in found.rank_shares.items()}
+    found = compare_pairs(
+        panel_of({SCORE: apart, COST: apart, INVERSE: apart}), {}, HOW
+    )
+    firsts = {
+        name: [one.shares[0] for one in of] for name, of in found.rank_shares.items()
+    }
     assert firsts == {"score": [0, 0, 1], "cost": [1, 0, 0], "inverse": [1, 0, 0]}
 
 
@@ -39,13 +43,21 @@ def test_models_rank_in_the_direction_of_their_metric() -> None:
 
 # The columns have one mean, but the computer's numbers have two.
 SPLIT = [[0.4, 0.3], [0.2, 0.3]] * 20
-THIRDS = [[1 / 3, 2 / 3], [2 / 3, 1 / 3], [5 / 6, 1 / 6], [1 / 6, 5 / 6], [1 / 7, 3 / 7]]
+THIRDS = [
+    [1 / 3, 2 / 3],
+    [2 / 3, 1 / 3],
+    [5 / 6, 1 / 6],
+    [1 / 6, 5 / 6],
+    [1 / 7, 3 / 7],
+]
 THIRDS += [[3 / 7, 1 / 7]]
 
 
 @pytest.mark.parametrize("metric", [SCORE, INVERSE])
 @pytest.mark.parametrize("values", [SPLIT, THIRDS, (np.array(SPLIT) * 3e11).tolist()])
-def test_figures_that_are_equal_but_for_the_last_bit_share_a_rank(metric, values) -> None:
+def test_figures_that_are_equal_but_for_the_last_bit_share_a_rank(
+    metric, values
+) -> None:
     for order in (values, values[::-1]):
         panel = panel_of({metric: order})
         assert ranks(panel, metric) == [1, 1]
@@ -57,11 +69,16 @@ def test_a_real_difference_is_none_of_rounding_whatever_stands_beside_it() -> No
     assert ranks(panel_of({SCORE: small}), SCORE) == [2, 1]
     beside = np.column_stack([small, np.full(30, 1e11)])
     assert ranks(panel_of({SCORE: beside}), SCORE) == [3, 2, 1]
-    first, second, _ = compare_pairs(panel_of({COST: beside}), {}, HOW).rank_shares["cost"]
+    first, second, _ = compare_pairs(panel_of({COST: beside}), {}, HOW).rank_shares[
+        "cost"
+    ]
     assert (first.shares[0], second.shares[1]) == (1, 1)
     pair = RNG.normal(size=(20, 2)) + np.array([0.6, 0])
     alone, huge = pair, np.column_stack([pair, 1e13 * RNG.random(20)])
-    tests = [compare_pairs(panel_of({SCORE: v}), {}, HOW).pairs["score"][0] for v in (alone, huge)]
+    tests = [
+        compare_pairs(panel_of({SCORE: v}), {}, HOW).pairs["score"][0]
+        for v in (alone, huge)
+    ]
     assert tests[0].p == tests[1].p
 
 
@@ -69,7 +86,9 @@ def test_a_real_difference_is_none_of_rounding_whatever_stands_beside_it() -> No
 
 
 def test_shares_of_places_by_hand() -> None:
-    figures = np.array([[3.0, 2.0, 1.0], [3.0, 3.0, 1.0], [1.0, 2.0, 3.0], [4.0, 2.0, 3.0]])
+    figures = np.array(
+        [[3.0, 2.0, 1.0], [3.0, 3.0, 1.0], [1.0, 2.0, 3.0], [4.0, 2.0, 3.0]]
+    )
     a, b, c = rank_shares(figures, higher=True)
     assert a.shares == pytest.approx((2.5 / 4, 0.5 / 4, 1 / 4))
     assert b.shares == pytest.approx((0.5 / 4, 2.5 / 4, 1 / 4))
@@ -82,14 +101,18 @@ def test_shares_of_places_by_hand() -> None:
 
 
 @given(st.integers(0, 10_000))
-def test_every_place_is_taken_once_and_turning_the_order_turns_the_intervals(seed: int) -> None:
+def test_every_place_is_taken_once_and_turning_the_order_turns_the_intervals(
+    seed: int,
+) -> None:
     figures = np.random.default_rng(seed).integers(0, 5, (40, 5)).astype(float)
     up = rank_shares(figures, higher=True)
     down = rank_shares(figures, higher=False)
     shares = np.array([found.shares for found in up])
     assert shares.sum(axis=0) == pytest.approx(1)
     assert shares.sum(axis=1) == pytest.approx(1)
-    assert [(one.low, one.high) for one in up] == [(6 - one.high, 6 - one.low) for one in down]
+    assert [(one.low, one.high) for one in up] == [
+        (6 - one.high, 6 - one.low) for one in down
+    ]
 
 
 # No place
@@ -113,7 +136,11 @@ def near_nought(mean: float, n: int = 40) -> np.ndarray:
 def test_a_model_without_a_reciprocal_is_not_ranked() -> None:
     values = np.column_stack([near_nought(9), near_nought(-1), near_nought(8)])
     found = compare(panel_of({INVERSE: values, SCORE: values}), how=HOW)
-    assert [cell.value is None for cell in found.groups[0].cells["inverse"]] == [False, True, False]
+    assert [cell.value is None for cell in found.groups[0].cells["inverse"]] == [
+        False,
+        True,
+        False,
+    ]
     assert found.rank_shares[0]["inverse"] == (None,) * 3
     assert None not in found.rank_shares[0]["score"]
     tests = {(test.a, test.b): test for test in found.tests[0]["inverse"]}

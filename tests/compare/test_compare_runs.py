@@ -7,7 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judged_runs import COPIED, IDS, PREDS, REFS, data, edit_manifest, fail, judged, refused
+from judged_runs import (
+    COPIED,
+    IDS,
+    PREDS,
+    REFS,
+    data,
+    edit_manifest,
+    fail,
+    judged,
+    refused,
+)
 from judged_runs import same_text as said
 from support import Invoke
 
@@ -38,15 +48,23 @@ def test_every_figure_is_what_the_run_itself_says(
     compared = [one.name for one in rubrics.load(rubric).shown("compare")]
     for model, run in runs.items():
         summary = json.loads((run / "summary.json").read_text("utf-8"))
-        for group, block in zip(found["groups"], [summary, *summary["rates"]], strict=True):
+        for group, block in zip(
+            found["groups"], [summary, *summary["rates"]], strict=True
+        ):
             cells = {name: cell[model] for name, cell in group["cells"].items()}
             assert len(cells) == len(compared)
             for name in compared:
                 cell = cells.get(name) or cells[f"{rubric}_{name}"]
                 own = block["statistics"][name]
-                assert [cell["n"], cell["value"]] == [own["n"], pytest.approx(own["value"])]
+                assert [cell["n"], cell["value"]] == [
+                    own["n"],
+                    pytest.approx(own["value"]),
+                ]
         totals = summary["totals"]
-        errors = totals["n_significant"]["per_study"] + totals["n_insignificant"]["per_study"]
+        errors = (
+            totals["n_significant"]["per_study"]
+            + totals["n_insignificant"]["per_study"]
+        )
         whole = found["groups"][0]["cells"][f"{rubric}_errors"][model]
         assert whole["value"] == pytest.approx(errors)
 
@@ -68,26 +86,45 @@ def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
     assert one["groups"] == other["groups"]
     several = data(invoke, *two, *by, "--by", "site,study_class", "--by", "site")
     # More groups are corrected together; nothing else of a group depends on the others.
-    assert without_correction(several["groups"][:3]) == without_correction(one["groups"])
-    assert [len(group["group"]) for group in several["groups"]] == [0, 1, 1, 2, 2, 2, 2, 1, 1]
+    assert without_correction(several["groups"][:3]) == without_correction(
+        one["groups"]
+    )
+    assert [len(group["group"]) for group in several["groups"]] == [
+        0,
+        1,
+        1,
+        2,
+        2,
+        2,
+        2,
+        1,
+        1,
+    ]
     swapped = data(invoke, *reversed(two))
     assert swapped["signature"] == data(invoke, *two)["signature"]
     ours, theirs = (found["groups"][0]["tests"]["green"][0] for found in (one, swapped))
     assert ours["p"] == theirs["p"]
-    assert [ours["low"], ours["high"]] == pytest.approx([-theirs["high"], -theirs["low"]])
+    assert [ours["low"], ours["high"]] == pytest.approx(
+        [-theirs["high"], -theirs["low"]]
+    )
 
 
 # Cells without a value
 
 
-def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke, two: Two) -> None:
+def test_a_class_without_a_scored_study_is_not_a_number_but_said(
+    invoke: Invoke, two: Two
+) -> None:
     normal = {key for key in IDS if REFS[key]["study_class"] == "normal"}
     fail(two[0], normal)
     found = data(invoke, *two, "--by", "study_class")
     group = next(g for g in found["groups"] if g["group"] == {"study_class": "normal"})
     cell = group["cells"]["green"]["good"]
     assert (cell["n"], cell["value"], cell["rank"]) == (0, None, None)
-    assert (group["tests"]["green"][0]["n"], group["tests"]["green"][0]["p"]) == (0, None)
+    assert (group["tests"]["green"][0]["n"], group["tests"]["green"][0]["p"]) == (
+        0,
+        None,
+    )
     assert found["groups"][0]["cells"]["green"]["good"]["n"] == len(IDS) - len(normal)
 
 
@@ -107,7 +144,9 @@ def test_two_runs_of_one_model_are_refused(
 # Patients and other fields
 
 
-def test_patients_are_found_and_can_be_set_aside(invoke: Invoke, tmp_path: Path) -> None:
+def test_patients_are_found_and_can_be_set_aside(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     refs = with_field("patient_id", lambda at: f"p{at // 2}" if at < 4 else None)
     runs = [
         judged(tmp_path, name, preds, "green", refs)
@@ -131,17 +170,28 @@ def test_patients_are_found_and_can_be_set_aside(invoke: Invoke, tmp_path: Path)
     assert np.bincount(panel.clusters).tolist() == [2, 2] + [1] * (len(IDS) - 4)
 
 
-def test_fields_that_disagree_are_left_out_or_refused(invoke: Invoke, tmp_path: Path) -> None:
+def test_fields_that_disagree_are_left_out_or_refused(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     one, other = (
         judged(tmp_path, name, PREDS, "green", with_field("site", value_of))
-        for name, value_of in (("a", lambda _: 1), ("b", lambda at: "y" if at == 0 else "1"))
+        for name, value_of in (
+            ("a", lambda _: 1),
+            ("b", lambda at: "y" if at == 0 else "1"),
+        )
     )
-    assert "disagree about 'site' of the study" in refused(invoke, one, other, "--by", "site")
+    assert "disagree about 'site' of the study" in refused(
+        invoke, one, other, "--by", "site"
+    )
     notes = data(invoke, one, other, "--no-tests")["notes"]
     assert any("'site'" in note and "left out" in note for note in notes)
     one, other = (
         judged(
-            tmp_path, f"p{by}", PREDS, "green", with_field("patient", lambda at, by=by: at // by)
+            tmp_path,
+            f"p{by}",
+            PREDS,
+            "green",
+            with_field("patient", lambda at, by=by: at // by),
         )
         for by in (2, 3)
     )
@@ -153,7 +203,9 @@ def test_fields_that_disagree_are_left_out_or_refused(invoke: Invoke, tmp_path: 
 
 def compared(runs: list[Path], sort: str) -> Comparison:
     choices = [RunChoice(run, run.name, run.name.partition("-")[2]) for run in runs]
-    return compare_runs(choices, Resampling(seed=1, resamples=100, flips=100), sort=sort)[1]
+    return compare_runs(
+        choices, Resampling(seed=1, resamples=100, flips=100), sort=sort
+    )[1]
 
 
 def table(comparison: Comparison, start: str, end: str = "") -> Table:
@@ -176,7 +228,9 @@ def test_a_model_without_a_run_of_a_rubric_has_no_place_in_it(
     assert board.head[:2] == ("rank by GREEN", "model")
     assert {row[1] for row in board.rows} == {"good", "bad"}
     by_severity = compared(runs, "severity_sum")
-    assert [set(row[:2]) for row in table(by_severity, "Differences in").rows] == [{"good", "bad"}]
+    assert [set(row[:2]) for row in table(by_severity, "Differences in").rows] == [
+        {"good", "bad"}
+    ]
 
 
 # The signature
@@ -195,7 +249,9 @@ def test_the_signature_names_what_changes_a_number(
     assert "seed" not in untested
     for name, value in (("m", 0.25), ("n", 0.5), ("copy", 0.25)):
         rows = [f"{model},{key},{value}\n" for model in ("good", "bad") for key in IDS]
-        (tmp_path / f"{name}.csv").write_text("model,study_id,mine\n" + "".join(rows), "utf-8")
+        (tmp_path / f"{name}.csv").write_text(
+            "model,study_id,mine\n" + "".join(rows), "utf-8"
+        )
     higher, lower = (("--higher-is-better", "mine"), ("--lower-is-better", "mine"))
     asked = [
         ("--by", "study_class"),
@@ -207,5 +263,7 @@ def test_the_signature_names_what_changes_a_number(
     # The name of a file is nothing that changes a number.
     assert signature(*two, "--metrics", "copy.csv", *higher, "--no-tests") == lines[1]
     manifest = json.loads((two[0] / "manifest.json").read_text("utf-8"))
-    edit_manifest(two[0], signature=manifest["signature"].replace("omitted:0", "omitted:1"))
+    edit_manifest(
+        two[0], signature=manifest["signature"].replace("omitted:0", "omitted:1")
+    )
     assert signature(*two) != line

@@ -45,15 +45,23 @@ def test_holm_never_helps_and_keeps_the_order(p_values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (1, 5), (8, 8), (2, 300), (480, 520)])
-def test_mcnemar_is_the_exact_test_less_half_the_mass_it_touches(b: int, c: int) -> None:
+def test_mcnemar_is_the_exact_test_less_half_the_mass_it_touches(
+    b: int, c: int
+) -> None:
     nan = np.nan
     values = [[1, 0]] * b + [[0, 1]] * c + [[1, 1]] * 7 + [[0, 0]] * 4
-    values += [[1, nan]] * 9 + [[nan, 1]] * 5  # only studies that are scored for both count
+    values += [[1, nan]] * 9 + [
+        [nan, 1]
+    ] * 5  # only studies that are scored for both count
     p = only(panel_of({RATE: np.array(values, dtype=float)}), RATE, FEW)[0].p
     n, least = b + c, min(b, c)
     ways = 2 * sum(math.comb(n, x) for x in range(least)) + math.comb(n, least)
     # Where b is c, 1 less half the mass of that [Fagerland, Lydersen and Laake 2013].
-    wanted = 1 - Fraction(math.comb(n, least), 2 ** (n + 1)) if b == c else Fraction(ways, 2**n)
+    wanted = (
+        1 - Fraction(math.comb(n, least), 2 ** (n + 1))
+        if b == c
+        else Fraction(ways, 2**n)
+    )
     assert p == pytest.approx(float(wanted) if n else 1.0)
 
 
@@ -79,13 +87,17 @@ def test_sign_flips_against_every_flip_there_is() -> None:
     signs = np.array(list(itertools.product((-1, 1), repeat=11)))
     exact = np.mean(np.abs(signs @ difference) >= abs(difference.sum()) - 1e-12)
     test = only(panel_of({SCORE: values}), how=Resampling(seed=3, flips=40_000))[0]
-    assert test.p == pytest.approx(exact, abs=3 * np.sqrt(exact * (1 - exact) / 40_000) + 1e-4)
+    assert test.p == pytest.approx(
+        exact, abs=3 * np.sqrt(exact * (1 - exact) / 40_000) + 1e-4
+    )
     assert 0.02 < exact < 0.6
 
 
 def test_a_p_value_is_never_nought_and_equal_models_do_not_differ() -> None:
     ones, column = np.ones(500), RNG.random(500)
-    first, second = (np.column_stack(pair) for pair in ((ones, 0 * ones), (column, column)))
+    first, second = (
+        np.column_stack(pair) for pair in ((ones, 0 * ones), (column, column))
+    )
     assert only(panel_of({SCORE: first}))[0].p == pytest.approx(1 / 10_001)
     test = only(panel_of({SCORE: second}))[0]
     assert (test.difference, test.low, test.high, test.p) == (0, None, None, 1)
@@ -117,7 +129,9 @@ def test_studies_that_one_of_a_pair_lacks_are_left_out_of_the_pair_alone() -> No
     both = ~np.isnan(values[:, 0]) & ~np.isnan(values[:, 1])
     tests = {(test.a, test.b): test for test in only(panel_of({SCORE: values}))}
     assert tests[0, 1].n == both.sum() == 40
-    assert tests[0, 1].difference == pytest.approx(np.mean(values[both, 0] - values[both, 1]))
+    assert tests[0, 1].difference == pytest.approx(
+        np.mean(values[both, 0] - values[both, 1])
+    )
     alone = only(panel_of({SCORE: values[both][:, :2]}))[0]
     assert tests[0, 1].p == pytest.approx(alone.p, abs=0.03)
     assert tests[0, 1].low == pytest.approx(alone.low, abs=0.05)
@@ -132,10 +146,14 @@ def test_studies_of_one_patient_count_as_one() -> None:
     once = RNG.random((40, 2)) + np.array([0.1, 0])
     thrice = np.repeat(once, 3, axis=0)
     alone = only(panel_of({SCORE: once}))[0]
-    by_patient = only(panel_of({SCORE: thrice}, clusters=np.repeat(np.arange(40), 3)))[0]
+    by_patient = only(panel_of({SCORE: thrice}, clusters=np.repeat(np.arange(40), 3)))[
+        0
+    ]
     naive = only(panel_of({SCORE: thrice}))[0]
     assert by_patient.p == pytest.approx(alone.p, abs=0.03)
-    assert by_patient.high - by_patient.low == pytest.approx(alone.high - alone.low, rel=0.1)
+    assert by_patient.high - by_patient.low == pytest.approx(
+        alone.high - alone.low, rel=0.1
+    )
     assert naive.high - naive.low < 0.7 * (alone.high - alone.low)
 
 

@@ -51,7 +51,9 @@ def test_errors_that_may_be_none_are_counted_shown_and_can_be_left_out(
     assert summary["n_warnings"] == {"not about these reports": 2}
     assert summary["n_scored"] == 3
     shown = invoke("rates", run).stdout
-    assert "2 entries in 2 studies share no word with either report" in " ".join(shown.split())
+    assert "2 entries in 2 studies share no word with either report" in " ".join(
+        shown.split()
+    )
     table = invoke("rates", run, "--table", "warnings", "--format", "csv").stdout
     assert "not about these reports,2,2" in table
     audit = invoke("audit", run, "s0").stdout
@@ -76,7 +78,9 @@ def test_errors_that_may_be_none_are_counted_shown_and_can_be_left_out(
 
 ANSWERS = {
     "s0": green(insignificant={"b": "1. Tiny pleural effusion"}),
-    "s1": green({"b": "1. Missing left pleural effusion in the reference"}, {"a": "1. Nodule"}),
+    "s1": green(
+        {"b": "1. Missing left pleural effusion in the reference"}, {"a": "1. Nodule"}
+    ),
     "s2": missing("The candidate fails to mention the pleural effusion"),
     "s3": missing("Right effusion", "Left effusion"),
     "s4": missing("Pneumothorax with pleural effusion"),
@@ -96,7 +100,9 @@ def run(tmp_path: Path) -> Path:
 def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
     found = data(invoke, run)
     assert (found["model"], data(invoke, f"birch={run}")["model"]) == ("alder", "birch")
-    counts = [found[f"n_{name}"] for name in ("studies", "scored", "unparsed", "failed")]
+    counts = [
+        found[f"n_{name}"] for name in ("studies", "scored", "unparsed", "failed")
+    ]
     assert counts == [10, 8, 1, 1]
     effusion, other = found["errors"]
     assert (effusion["category"], effusion["finding"]) == ("b", "pleural effusion")
@@ -114,7 +120,9 @@ def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
     assert len(groups) == 4
 
 
-def test_csv_and_python_have_every_group(run: Path, invoke: Invoke, tmp_path: Path) -> None:
+def test_csv_and_python_have_every_group(
+    run: Path, invoke: Invoke, tmp_path: Path
+) -> None:
     done = invoke("errors", run, "--format", "csv", "--min-studies", 1)
     printed = pd.read_csv(io.StringIO(done.stdout))
     assert printed["studies_k"].tolist() == [5, 2, 1, 1]
@@ -141,7 +149,9 @@ def texts(*errors: tuple[str, range]) -> dict[str, str | None]:
 
 # Effusion: 17 studies of alder's alone, 3 of both, 2 of birch's alone. Pneumothorax: 4, 4, 6.
 ALDER = texts((EFFUSION, range(20)), (PNEUMOTHORAX, range(8)), (NODULE, range(3)))
-BIRCH = texts((EFFUSION, range(3)), (EFFUSION, range(20, 22)), (PNEUMOTHORAX, range(4, 14)))
+BIRCH = texts(
+    (EFFUSION, range(3)), (EFFUSION, range(20, 22)), (PNEUMOTHORAX, range(4, 14))
+)
 
 
 @pytest.fixture
@@ -159,7 +169,9 @@ def mid_p(b: int, c: int) -> float:
     return min(1.0, p)
 
 
-def test_shares_and_tests_are_of_the_studies_that_both_scored(two: Two, invoke: Invoke) -> None:
+def test_shares_and_tests_are_of_the_studies_that_both_scored(
+    two: Two, invoke: Invoke
+) -> None:
     found = data(invoke, *two)
     assert (found["n_studies"], found["n_scored"], found["n_tested"]) == (40, 38, 2)
     effusion, pneumothorax, nodule = found["errors"]
@@ -167,7 +179,10 @@ def test_shares_and_tests_are_of_the_studies_that_both_scored(two: Two, invoke: 
     assert (alder["k"], alder["n"], birch["k"], birch["n"]) == (20, 38, 5, 38)
     assert (effusion["n_either"], effusion["ratio"]) == (22, 4.0)
     # Of each model the studies in which it alone has the error.
-    assert (alder["examples"], birch["examples"]) == (["s03", "s04", "s05"], ["s20", "s21"])
+    assert (alder["examples"], birch["examples"]) == (
+        ["s03", "s04", "s05"],
+        ["s20", "s21"],
+    )
     # Three studies are too few to test.
     assert (nodule["n_either"], nodule["ratio"], nodule["test"]) == (3, None, None)
     tests = [one["test"] for one in (effusion, pneumothorax)]
@@ -178,14 +193,21 @@ def test_shares_and_tests_are_of_the_studies_that_both_scored(two: Two, invoke: 
     assert [one["significant"] for one in tests] == [True, False]
 
 
-def test_patients_with_several_studies_are_flipped_together(tmp_path: Path, invoke: Invoke) -> None:
+def test_patients_with_several_studies_are_flipped_together(
+    tmp_path: Path, invoke: Invoke
+) -> None:
     # All 20 errors of alder's are of two patients: two coins decide, which is no evidence.
-    fields = {"patient": {study_id: f"p{number // 10}" for number, study_id in enumerate(IDS)}}
+    fields = {
+        "patient": {study_id: f"p{number // 10}" for number, study_id in enumerate(IDS)}
+    }
     first = answered(tmp_path / "a", texts((EFFUSION, range(20))), fields=fields)
     second = answered(tmp_path / "b", texts(), fields=fields)
     found = data(invoke, first, second)
     test = found["errors"][0]["test"]
-    assert (found["patient_field"], test["method"]) == ("patient", "sign-flip permutation test")
+    assert (found["patient_field"], test["method"]) == (
+        "patient",
+        "sign-flip permutation test",
+    )
     assert test["p"] == pytest.approx(0.5, abs=0.03)
     alone = data(invoke, first, second, "--patient-field", "none")
     assert alone["patient_field"] is None
@@ -193,23 +215,31 @@ def test_patients_with_several_studies_are_flipped_together(tmp_path: Path, invo
     assert alone["errors"][0]["ratio"] is None
 
 
-def test_what_cannot_be_compared_is_refused(two: Two, tmp_path: Path, invoke: Invoke) -> None:
+def test_what_cannot_be_compared_is_refused(
+    two: Two, tmp_path: Path, invoke: Invoke
+) -> None:
     alder, birch = two
 
     def refuses(*words: object) -> str:
         return refused(invoke, *words, command="errors")
 
     assert "3" in refuses(alder, birch, alder)
-    fine = answered(tmp_path / "fine", dict.fromkeys(IDS, '{"corrections": []}'), "fineradscore")
+    fine = answered(
+        tmp_path / "fine", dict.fromkeys(IDS, '{"corrections": []}'), "fineradscore"
+    )
     assert "one rubric" in refuses(alder, fine)
     other = answered(tmp_path / "other", texts(), judge="test-2")
     assert "--allow judge" in refuses(alder, other)
     assert invoke("errors", alder, other, "--allow", "judge").exit_code == 0
-    fewer = answered(tmp_path / "fewer", {study_id: ALDER[study_id] for study_id in IDS[:30]})
+    fewer = answered(
+        tmp_path / "fewer", {study_id: ALDER[study_id] for study_id in IDS[:30]}
+    )
     assert "--common" in refuses(birch, fewer)
     assert data(invoke, birch, fewer, "--common")["n_scored"] == 30
     assert "NAME=" in refuses(alder, alder)
-    assert "judge audit" in refuses(alder, answered(tmp_path / "none", dict.fromkeys(IDS)))
+    assert "judge audit" in refuses(
+        alder, answered(tmp_path / "none", dict.fromkeys(IDS))
+    )
     # Annotations that do not fit their table.
     lines = records_of(alder)
     lines[0] |= dict.fromkeys(("annotation", "measures"))

@@ -59,7 +59,9 @@ def p_values(comparison: Comparison, wanted) -> tuple[list[float], list[float]]:
 def test_groups_and_all_studies_have_half_of_five_percent_each() -> None:
     found = by_site()
     for is_group in (False, True):
-        plain, corrected = p_values(found, lambda table, _, side=is_group: (table > 0) is side)
+        plain, corrected = p_values(
+            found, lambda table, _, side=is_group: (table > 0) is side
+        )
         assert len(plain) == (18 if is_group else 6)
         assert corrected == pytest.approx([min(1, 2 * p) for p in holm(plain)])
     assert "half of 5%" in found.correction
@@ -86,7 +88,9 @@ def test_a_family_is_corrected_by_holm(family: str, same) -> None:
 
 
 @pytest.mark.parametrize("family", ["groups", "table", "all"])
-def test_a_primary_metric_stands_alone_and_the_others_are_secondary(family: str) -> None:
+def test_a_primary_metric_stands_alone_and_the_others_are_secondary(
+    family: str,
+) -> None:
     found = by_site(family, "cost")
     for name in ("score", "cost"):
         for tables in ([[0], [1, 2, 3]], [[0], [1], [2], [3]], [[0, 1, 2, 3]]):
@@ -94,21 +98,31 @@ def test_a_primary_metric_stands_alone_and_the_others_are_secondary(family: str)
                 continue
             for some in tables:
                 plain, corrected = p_values(
-                    found, lambda table, metric, s=some, n=name: table in s and metric == n
+                    found,
+                    lambda table, metric, s=some, n=name: table in s and metric == n,
                 )
                 factor = 2 if family == "groups" else 1
-                assert corrected == pytest.approx([min(1, factor * p) for p in holm(plain)])
+                assert corrected == pytest.approx(
+                    [min(1, factor * p) for p in holm(plain)]
+                )
     assert (found.sort, found.how.role("cost")) == ("cost", "primary")
     titles = [table.title for table in comparison_document(found).tables]
-    assert any(title.startswith("Differences in cost (primary metric)") for title in titles)
+    assert any(
+        title.startswith("Differences in cost (primary metric)") for title in titles
+    )
     text = as_csv(comparison_document(found, complete=True), "tests")
-    assert {line.split(",")[-2] for line in text.splitlines()[1:]} == {"primary", "secondary"}
+    assert {line.split(",")[-2] for line in text.splitlines()[1:]} == {
+        "primary",
+        "secondary",
+    }
     assert "secondary" in found.correction
 
 
 def test_a_primary_metric_is_found_by_its_label_or_refused() -> None:
     panel = panel_of({SCORE: RNG.random((20, 2)), INVERSE: 1 + RNG.random((20, 2))})
-    assert plan(panel.metrics, [panel], Resampling(primary="1/cost")).primary == "inverse"
+    assert (
+        plan(panel.metrics, [panel], Resampling(primary="1/cost")).primary == "inverse"
+    )
     with pytest.raises(JudgeError, match="'bleu'"):
         plan(panel.metrics, [panel], Resampling(primary="bleu"))
     with pytest.raises(JudgeError, match="family metric"):
@@ -129,7 +143,9 @@ def test_flips_grow_with_the_tests_of_a_family() -> None:
     assert planned(50, 24).refined_flips == 110_000  # 552 tests
     assert planned(50, 24, primary="score").refined_flips == 55_000
     assert planned(50, 24, family="metric").refined_flips == 55_000
-    assert planned(50, 24, tables=3).refined_flips == round(FLIPS_A_TEST * 2 * 2 * 552, -3)
+    assert planned(50, 24, tables=3).refined_flips == round(
+        FLIPS_A_TEST * 2 * 2 * 552, -3
+    )
     assert planned(50, 24, tables=3, family="table").refined_flips == 110_000
     # A number that is given is the number of each test.
     assert planned(50, 24, flips=300) == Resampling(flips=300)
@@ -142,7 +158,9 @@ def test_flips_end_at_a_minute_and_a_note_says_what_that_means() -> None:
     few = compare(panel_of({SCORE: RNG.random((20, 4))}), how=Resampling(flips=100))
     (note,) = [note for note in few.notes if "flips" in note]
     assert "--flips 120" in note
-    assert not any("flips" in note for note in compare(few.panel, how=Resampling()).notes)
+    assert not any(
+        "flips" in note for note in compare(few.panel, how=Resampling()).notes
+    )
 
 
 def test_refined_p_values_are_those_of_all_flips_of_a_small_set() -> None:
@@ -158,13 +176,17 @@ def test_refined_p_values_are_those_of_all_flips_of_a_small_set() -> None:
 
 
 @pytest.mark.parametrize("clustered", [False, True])
-def test_sums_of_models_less_what_is_missing_are_those_of_pairs(clustered: bool) -> None:
+def test_sums_of_models_less_what_is_missing_are_those_of_pairs(
+    clustered: bool,
+) -> None:
     values = RNG.normal(size=(11, 4)) + np.array([0.5, 0.2, 0, -0.3])
     values[[0, 3], 0] = values[[3, 7], 1] = values[9, 2] = np.nan
     values[:, 3] = np.nan if clustered else values[:, 3]
     clusters = np.arange(11) // 2 if clustered else np.arange(11)
     panel = panel_of({SCORE: values}, clusters=clusters)
-    signs = np.array(list(itertools.product((-1, 1), repeat=clusters.max() + 1)))[:, clusters]
+    signs = np.array(list(itertools.product((-1, 1), repeat=clusters.max() + 1)))[
+        :, clusters
+    ]
     for test in compare_pairs(panel, {}, Resampling(flips=20_000)).pairs["score"]:
         differences = values[:, test.a] - values[:, test.b]
         if np.isnan(differences).all():
@@ -180,14 +202,18 @@ def test_sums_of_models_less_what_is_missing_are_those_of_pairs(clustered: bool)
 
 def p_at(differences: np.ndarray, x: float, signs: np.ndarray) -> float:
     moved = differences - x
-    return (1 + (np.abs(signs @ moved) >= abs(moved.sum()) - 1e-12).sum()) / (1 + len(signs))
+    return (1 + (np.abs(signs @ moved) >= abs(moved.sum()) - 1e-12).sum()) / (
+        1 + len(signs)
+    )
 
 
 def test_the_inverted_interval_ends_where_the_test_begins_to_reject() -> None:
     for n in (10, 25):
         differences = RNG.exponential(size=n) ** 1.5 - 0.7
         signs = RNG.integers(0, 2, (999, n)) * 2.0 - 1
-        low, high = invert_flips(differences.sum(), n, signs @ differences, signs @ np.ones(n))
+        low, high = invert_flips(
+            differences.sum(), n, signs @ differences, signs @ np.ones(n)
+        )
         assert low < differences.mean() < high
         for end, inward in ((low, 1e-9), (high, -1e-9)):
             assert p_at(differences, end + inward, signs) >= 0.05
@@ -197,7 +223,9 @@ def test_the_inverted_interval_ends_where_the_test_begins_to_reject() -> None:
 def test_the_inverted_interval_of_normal_differences_is_about_students() -> None:
     differences = RNG.normal(0.3, 1, 80)
     signs = RNG.integers(0, 2, (20_000, 80)) * 2.0 - 1
-    found = invert_flips(differences.sum(), 80, signs @ differences, signs @ np.ones(80))
+    found = invert_flips(
+        differences.sum(), 80, signs @ differences, signs @ np.ones(80)
+    )
     assert found == pytest.approx(
         tuple(stats.ttest_1samp(differences, 0).confidence_interval()), abs=0.02
     )
@@ -215,7 +243,9 @@ def skewed_panels(metric: Metric) -> list[ScoreMatrix]:
         values = np.column_stack([skewed, np.full(n, 2.3293)])
         if metric.kind == "rate":
             values = (random.random((n, 2)) < [0.95, 0.6]).astype(float)
-        panel = panel_of({metric: values}, clusters=random.integers(0, n, n) if seed % 2 else None)
+        panel = panel_of(
+            {metric: values}, clusters=random.integers(0, n, n) if seed % 2 else None
+        )
         if metric.kind == "ratio":
             per = {metric.name: random.integers(1, 4, (n, 2)).astype(float)}
             panel = ScoreMatrix(
@@ -225,11 +255,15 @@ def skewed_panels(metric: Metric) -> list[ScoreMatrix]:
     return panels
 
 
-@pytest.mark.parametrize("metric", [SCORE, INVERSE, RATIO, RATE], ids=lambda metric: metric.kind)
+@pytest.mark.parametrize(
+    "metric", [SCORE, INVERSE, RATIO, RATE], ids=lambda metric: metric.kind
+)
 def test_interval_and_p_value_never_disagree(metric: Metric) -> None:
     n_inverted = 0
     for panel in skewed_panels(metric):
-        (test,) = compare_pairs(panel, {}, Resampling(resamples=300, flips=499)).pairs[metric.name]
+        (test,) = compare_pairs(panel, {}, Resampling(resamples=300, flips=499)).pairs[
+            metric.name
+        ]
         assert not test.contradicts
         if test.interval_by == "inverted test":
             n_inverted += 1
@@ -248,7 +282,9 @@ def test_the_inverted_mcnemar_interval_agrees_with_the_test(b: int, c: int) -> N
     if b + c:
         share = (high * 50 / (b + c) + 1) / 2
         x = stats.binom(b + c, share)
-        assert c == 0 or b == b + c or x.cdf(b - 1) + x.pmf(b) / 2 == pytest.approx(0.025)
+        assert (
+            c == 0 or b == b + c or x.cdf(b - 1) + x.pmf(b) / 2 == pytest.approx(0.025)
+        )
 
 
 def test_a_few_undefined_resamples_are_left_out() -> None:
@@ -262,7 +298,12 @@ def test_a_few_undefined_resamples_are_left_out() -> None:
         top[1] = 2, 3
         base = panel_of({RATIO: top})
         panel = ScoreMatrix(
-            base.models, base.study_ids, base.metrics, base.values, {}, per={RATIO.name: per}
+            base.models,
+            base.study_ids,
+            base.metrics,
+            base.values,
+            {},
+            per={RATIO.name: per},
         )
         (test,) = compare_pairs(panel, {}, Resampling(flips=2_000)).pairs[RATIO.name]
         assert test.interval_by == method
@@ -281,7 +322,9 @@ def test_options_of_families(invoke, stock: dict[str, Path]) -> None:
     data = json.loads(found.stdout)
     assert data["resampling"]["primary"] == "green"
     assert "family:all|primary:green" in data["signature"]
-    roles = {name: tests[0]["role"] for name, tests in data["groups"][0]["tests"].items()}
+    roles = {
+        name: tests[0]["role"] for name, tests in data["groups"][0]["tests"].items()
+    }
     assert roles.pop("green") == "primary"
     assert set(roles.values()) == {"secondary"}
     for options in (

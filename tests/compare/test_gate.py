@@ -18,13 +18,16 @@ from judge.types import JudgeError
 
 COPIES = 20
 ALDER, BIRCH = (
-    json.loads((EXAMPLES / f"preds_{name}.json").read_text("utf-8")) for name in ("alder", "birch")
+    json.loads((EXAMPLES / f"preds_{name}.json").read_text("utf-8"))
+    for name in ("alder", "birch")
 )
 
 
 def copies(studies: dict[str, object], n: int = COPIES) -> dict[str, object]:
     """Each study several times: 300 studies, which are enough for a test."""
-    return {f"{key}-{copy}": study for key, study in studies.items() for copy in range(n)}
+    return {
+        f"{key}-{copy}": study for key, study in studies.items() for copy in range(n)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,11 @@ def verdicts(result: Gate) -> dict[str, str]:
 def test_a_worse_model_fails_and_a_better_one_passes(runs: dict[str, Path]) -> None:
     worse = checked(runs["birch"], runs["perfect"])
     assert worse.verdict == "fail"
-    assert verdicts(worse)["green"] == verdicts(worse)["green_no_significant_error"] == "fail"
+    assert (
+        verdicts(worse)["green"]
+        == verdicts(worse)["green_no_significant_error"]
+        == "fail"
+    )
     green = next(check for check in worse.checks if check.metric == "green")
     assert green.baseline == 1.0
     assert green.high < 0
@@ -76,7 +83,9 @@ def kinder(run: Path, folder: Path) -> Path:
     copy = Path(shutil.copytree(run, folder / "kinder"))
     table = pd.read_parquet(copy / "studies.parquet")
     half = np.arange(len(table)) % 2 == 0
-    errors = [name for name in table if name.startswith(("significant_", "n_significant"))]
+    errors = [
+        name for name in table if name.startswith(("significant_", "n_significant"))
+    ]
     table.loc[half, errors] = 0
     table.loc[half, "green"] = 1.0
     table.to_parquet(copy / "studies.parquet", index=False)
@@ -117,7 +126,9 @@ def test_lost_studies_fail_the_gate(tmp_path: Path, runs: dict[str, Path]) -> No
         "green_no_significant_error": "undecided",
     }
     reasons = {check.metric: check.reason for check in result.checks}
-    assert reasons["green"] == "with the 15 unread studies at the worst it would not pass"
+    assert (
+        reasons["green"] == "with the 15 unread studies at the worst it would not pass"
+    )
     # It would not be worse by a tenth.
     wide = checked(lost, runs["perfect"], floors={"scored": 0.9}, max_drop=0.1)
     assert wide.verdict == "pass"
@@ -161,7 +172,9 @@ def test_the_gate_says_what_it_compares_and_takes_a_margin_for_each(
     runs: dict[str, Path], invoke: Invoke
 ) -> None:
     against = ("gate", runs["birch"], "--against", runs["perfect"], "--format", "json")
-    data = json.loads(invoke(*against, "--max-drop", 1, "--max-drop", "green=0.01").stdout)
+    data = json.loads(
+        invoke(*against, "--max-drop", 1, "--max-drop", "green=0.01").stdout
+    )
     margins = {check["metric"]: check["margin"] for check in data["checks"]}
     assert margins == {"scored": None, "green": 0.01, "green_no_significant_error": 1.0}
     assert data["verdict"] == "fail"
@@ -186,7 +199,9 @@ def test_the_gate_says_what_it_compares_and_takes_a_margin_for_each(
         assert words in done.stderr
 
 
-def test_urgent_recall_and_precision_are_checked_where_a_rubric_has_them(tmp_path: Path) -> None:
+def test_urgent_recall_and_precision_are_checked_where_a_rubric_has_them(
+    tmp_path: Path,
+) -> None:
     run, earlier = (
         judged(tmp_path, name, copies(preds, 4), "crimson", copies(REFS, 4))
         for name, preds in (("birch", BIRCH), ("perfect", COPIED))
@@ -202,12 +217,18 @@ def test_urgent_recall_and_precision_are_checked_where_a_rubric_has_them(tmp_pat
 
 
 def test_a_ratio_of_nothing_is_noted_and_not_compared(tmp_path: Path) -> None:
-    normal = {f"n{n}": {"report": "The lungs are clear. No effusion."} for n in range(12)}
-    texts = {key: {"model_prediction": value["report"]} for key, value in normal.items()}
+    normal = {
+        f"n{n}": {"report": "The lungs are clear. No effusion."} for n in range(12)
+    }
+    texts = {
+        key: {"model_prediction": value["report"]} for key, value in normal.items()
+    }
     run = judged(tmp_path, "same", texts, "crimson", normal)
     result = checked(run, run)
     assert result.verdict == "pass"
-    assert any("urgent recall" in note and "not compared" in note for note in result.notes)
+    assert any(
+        "urgent recall" in note and "not compared" in note for note in result.notes
+    )
 
 
 def test_non_inferiority_needs_fifty_studies(tmp_path: Path) -> None:

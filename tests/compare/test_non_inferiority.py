@@ -69,14 +69,18 @@ def two(n: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("metric", [SCORE, INVERSE, COST])
 def test_of_many_studies_it_is_that_of_the_normal_distribution(metric: Metric) -> None:
     first, second = two(1200)
-    found = difference_interval(panel_of({metric: np.column_stack([first, second])}), metric, FEW)
+    found = difference_interval(
+        panel_of({metric: np.column_stack([first, second])}), metric, FEW
+    )
     changes = first - second
     value = changes.mean()
     if metric is INVERSE:
         value = 1 / first.mean() - 1 / second.mean()
         changes = -first / first.mean() ** 2 + second / second.mean() ** 2
     half = 1.96 * changes.std(ddof=1) / np.sqrt(len(first))
-    assert (found.low, found.high) == pytest.approx((value - half, value + half), abs=0.15 * half)
+    assert (found.low, found.high) == pytest.approx(
+        (value - half, value + half), abs=0.15 * half
+    )
 
 
 def test_a_ratio_and_patients() -> None:

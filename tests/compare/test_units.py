@@ -49,7 +49,10 @@ def of_patients(size: int) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("has_patients", [False, True])
 def test_tests_are_the_same_in_any_order_and_by_any_names(has_patients: bool) -> None:
     rng = np.random.default_rng(1)
-    score, rate = rng.random((60, 3)).round(1), (rng.random((60, 3)) < 0.6).astype(float)
+    score, rate = (
+        rng.random((60, 3)).round(1),
+        (rng.random((60, 3)) < 0.6).astype(float),
+    )
     score[4, 1] = np.nan
     patients = np.repeat(np.arange(20), 3) if has_patients else None
     expected = compare_pairs(panel_of({SCORE: score, RATE: rate}, patients), {}, FEW)
@@ -92,7 +95,9 @@ def test_rates_and_compare_print_one_interval_for_one_figure(
         shown.append([recall[name] for name in ("value", "low", "high")])
         for more in ([], ["--no-tests"]):
             done = invoke("compare", f"m={run}", "--format", "json", *more)
-            cell = json.loads(done.stdout)["groups"][0]["cells"]["crimson_urgent_recall"]["m"]
+            cell = json.loads(done.stdout)["groups"][0]["cells"][
+                "crimson_urgent_recall"
+            ]["m"]
             shown.append([cell[name] for name in ("value", "low", "high")])
     assert all(numbers == shown[0] for numbers in shown), shown
 
@@ -101,14 +106,22 @@ def test_the_seed_of_a_ratio_is_an_option_and_in_the_signature(
     tmp_path: Path, invoke: Invoke
 ) -> None:
     run = tmp_path / "run"
-    done = invoke("crimson", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run)
+    done = invoke(
+        "crimson", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run
+    )
     assert f"|resamples:10000|seed:{SEED}|version:" in done.stdout
     done = invoke("rates", run, "--seed", 7, "--resamples", 500)
     assert "|resamples:500|seed:7|version:" in done.stdout
     done = invoke("compare", run, "--no-tests", "--seed", 7, "--resamples", 500)
     assert "|resamples:500|seed:7|version:" in done.stdout
     # A rubric without a ratio draws nothing.
-    done = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", tmp_path / "g")
+    done = invoke(
+        "green",
+        EXAMPLES / "preds.json",
+        EXAMPLES / "refs.json",
+        "--out",
+        tmp_path / "g",
+    )
     assert "seed:" not in done.stdout
     assert _SEED == SEED
 
@@ -131,7 +144,10 @@ def test_errors_of_one_run_are_by_patient(tmp_path: Path, invoke: Invoke) -> Non
     run = answered(tmp_path / "run", answers, fields=of_patients(4))
     has_error = np.arange(40) < 8
     wanted = rate_interval(has_error, np.arange(40) // 4)
-    for options, expected in (((), wanted), (("--patient-field", "none"), wilson(8, 40))):
+    for options, expected in (
+        ((), wanted),
+        (("--patient-field", "none"), wilson(8, 40)),
+    ):
         done = invoke("errors", run, "--format", "json", *options)
         data = json.loads(done.stdout)
         (found,) = data["errors"]
@@ -148,7 +164,10 @@ def test_errors_of_two_runs_are_by_patient(tmp_path: Path) -> None:
     error = green({"b": "1. Missing pleural effusion"})
     choices = []
     for name, n_errors in (("alder", 12), ("birch", 8)):
-        answers = {study_id: error if n < n_errors else green() for n, study_id in enumerate(IDS)}
+        answers = {
+            study_id: error if n < n_errors else green()
+            for n, study_id in enumerate(IDS)
+        }
         path = answered(tmp_path / name, answers, fields=of_patients(4))
         choices.append(RunChoice(path, name, model=name))
     (found,) = recurring_in(choices, seed=5).data["errors"]
@@ -157,7 +176,9 @@ def test_errors_of_two_runs_are_by_patient(tmp_path: Path) -> None:
     assert "|seed:5|" in recurring_in(choices, seed=5).data["signature"]
 
 
-def scored_reports(folder: Path, patient: str, names: list[str], **options: Any) -> ScoredReports:
+def scored_reports(
+    folder: Path, patient: str, names: list[str], **options: Any
+) -> ScoredReports:
     refs = {
         key: {**record, patient: name}
         for (key, record), name in zip(REFS.items(), names, strict=True)
@@ -187,7 +208,9 @@ def test_metrics_are_by_patient(tmp_path: Path, invoke: Invoke) -> None:
         assert as_studies[name] == by_study[name]
     out = "--out", tmp_path / "metrics.csv"
     files = EXAMPLES / "preds.json", tmp_path / "refs.json"
-    printed = invoke("metrics", *files, "--metric", "bleu2,corpus_bleu", "--seed", 9, *out).stdout
+    printed = invoke(
+        "metrics", *files, "--metric", "bleu2,corpus_bleu", "--seed", 9, *out
+    ).stdout
     assert "by subject_id: some have several studies" in printed
     assert "10,000 resamples, seed 9" in printed
     unknown = invoke("metrics", *files, "--patient-field", "ward", *out)
@@ -228,5 +251,7 @@ def test_a_clustered_rate_is_wilsons_of_the_effective_number() -> None:
     found = rate_interval(is_yes, units)
     error, m = clustered_error(is_yes.astype(float), units)
     worth = 40 / max(1, error**2 * 40 / (0.3 * 0.7))
-    assert (found.low, found.high) == pytest.approx(wilson_ends(0.3, worth, student(m - 1)))
+    assert (found.low, found.high) == pytest.approx(
+        wilson_ends(0.3, worth, student(m - 1))
+    )
     assert pd.notna(found.low)

@@ -40,9 +40,12 @@ def scorer(server: FaultServer, tmp_path: Path) -> GREEN:
 
 def examples() -> tuple[list[str], list[str]]:
     refs, preds = (
-        json.loads((EXAMPLES / name).read_text("utf-8")) for name in ("refs.json", "preds.json")
+        json.loads((EXAMPLES / name).read_text("utf-8"))
+        for name in ("refs.json", "preds.json")
     )
-    return [refs[one]["report"] for one in preds], [preds[one]["model_prediction"] for one in preds]
+    return [refs[one]["report"] for one in preds], [
+        preds[one]["model_prediction"] for one in preds
+    ]
 
 
 def of_studies(n: int) -> tuple[list[str], list[str]]:
@@ -53,7 +56,9 @@ def of_studies(n: int) -> tuple[list[str], list[str]]:
 def test_the_five_results_are_those_of_annotate() -> None:
     refs, hyps = examples()
     table = annotate(refs, hyps)
-    mean, std, scores, summary, result = GREEN("lexicon", output_dir=".", cpu=True)(refs, hyps)
+    mean, std, scores, summary, result = GREEN("lexicon", output_dir=".", cpu=True)(
+        refs, hyps
+    )
     assert scores == table["green"].tolist()
     assert mean == pytest.approx(np.mean(scores))
     assert std == pytest.approx(np.std(scores))  # of the population, as in the package
@@ -77,22 +82,39 @@ def test_the_five_results_are_those_of_annotate() -> None:
     assert f"{CATEGORIES[1]}: {share}. \n" in summary
 
 
-def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: FaultServer) -> None:
+def test_a_study_without_a_score_is_nan_and_counted(
+    scorer: GREEN, server: FaultServer
+) -> None:
     server.set_faults(
-        studies={"study-0001": always(Fault.MALFORMED), "study-0002": always(Fault.TOO_LONG)}
+        studies={
+            "study-0001": always(Fault.MALFORMED),
+            "study-0002": always(Fault.TOO_LONG),
+        }
     )
     refs, hyps = of_studies(6)
     with pytest.warns(UserWarning, match="3 of 7 studies are not scored") as said:
-        mean, std, scores, summary, result = scorer([*refs, "___"], [*hyps, "Clear. \ud83d"])
+        mean, std, scores, summary, result = scorer(
+            [*refs, "___"], [*hyps, "Clear. \ud83d"]
+        )
     assert "1 no reference" in str(said[0].message)
     assert "1 unparsed, " in str(said[0].message)
     assert said[0].filename == __file__
-    assert [math.isnan(one) for one in scores] == [False, True, True, False, False, False, True]
+    assert [math.isnan(one) for one in scores] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
     known = [scores[at] for at in (0, 3, 4, 5)]
     assert mean == pytest.approx(np.mean(known))
     assert std == pytest.approx(np.std(known))
     for name in ("green_score", *CATEGORIES, "Matched Findings"):
-        assert np.isnan(result[name].to_numpy()).tolist() == [math.isnan(one) for one in scores]
+        assert np.isnan(result[name].to_numpy()).tolist() == [
+            math.isnan(one) for one in scores
+        ]
     stated = [annotation_for(f"study-{at:04}").stated_counts for at in (0, 3, 4, 5)]
     share = sum(one["significant_a"] == 0 for one in stated) / 4
     assert summary is not None
@@ -100,13 +122,24 @@ def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: Fault
     assert result["green_analysis"][6] is None
 
 
-def test_the_name_of_a_green_model_or_a_folder_is_a_model_in_this_process(tmp_path: Path) -> None:
+def test_the_name_of_a_green_model_or_a_folder_is_a_model_in_this_process(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
-    own = ("StanfordAIMI/GREEN-radllama2-7b", "StanfordAIMI/GREEN-RadPhi2", str(tmp_path / "mine"))
+    own = (
+        "StanfordAIMI/GREEN-radllama2-7b",
+        "StanfordAIMI/GREEN-RadPhi2",
+        str(tmp_path / "mine"),
+    )
     for name in own:
         assert green.GREEN(name)._judge == f"hf:{name}"
         assert green.GREEN(name, base_url="http://127.0.0.1:1/v1")._judge == name
-    for name in ("lexicon", "gpt-4o", "vllm:StanfordAIMI/GREEN-radllama2-7b", "lexicon:./my.yaml"):
+    for name in (
+        "lexicon",
+        "gpt-4o",
+        "vllm:StanfordAIMI/GREEN-radllama2-7b",
+        "lexicon:./my.yaml",
+    ):
         assert green.GREEN(name)._judge == name
     assert not is_green("evergreen-model")

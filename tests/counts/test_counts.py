@@ -34,7 +34,11 @@ def test_what_is_written_is_read_back_and_sums_up(counts: dict[str, int]) -> Non
     assert measures["n_errors"] == sum(counts.values())
 
 
-@given(twelve, st.sampled_from(KEYS), st.sampled_from([-1, 0.5, 10_000, None, True, "2.5", "-1"]))
+@given(
+    twelve,
+    st.sampled_from(KEYS),
+    st.sampled_from([-1, 0.5, 10_000, None, True, "2.5", "-1"]),
+)
 def test_one_count_that_is_none_spoils_the_answer(
     counts: dict[str, int], name: str, bad: object
 ) -> None:
@@ -62,7 +66,9 @@ def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
         COUNTS.render(annotation)
 
 
-def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path: Path) -> None:
+def test_the_built_in_judge_counts_as_it_does_for_green(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     for name in ("counts", "green"):
         done = invoke(name, *FILES, "--out", tmp_path / name)
         assert done.exit_code == 0, done.stderr
@@ -70,7 +76,9 @@ def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path
     names = [*KEYS, "n_significant", "n_insignificant"]
     assert ours[names].equals(theirs[names])
     assert ours["n_errors"].sum() > 10
-    found = [Run(tmp_path / name).summary()["statistics"] for name in ("counts", "green")]
+    found = [
+        Run(tmp_path / name).summary()["statistics"] for name in ("counts", "green")
+    ]
     assert found[0].keys() < found[1].keys()
     assert all(found[0][name] == found[1][name] for name in found[0])
 

@@ -97,7 +97,9 @@ def test_no_part_of_an_answer_is_an_answer(reply: Found, data: st.DataObject) ->
 
 
 @given(replies(), st.data())
-def test_what_is_taken_out_anywhere_is_never_scored(reply: Found, data: st.DataObject) -> None:
+def test_what_is_taken_out_anywhere_is_never_scored(
+    reply: Found, data: st.DataObject
+) -> None:
     """Each finding is in one place: a reply that loses one of those is no reply."""
     places = [
         *((reply["errors"], name) for name in ("false_findings", "missing_findings")),
@@ -139,10 +141,18 @@ def test_an_urgent_error_is_one_at_an_urgent_finding() -> None:
     reply = {
         "reference_findings": [finding],
         "predicted_findings": [
-            {"id": "P1", "finding": "A pneumothorax", "clinical_significance": LEVELS[2]}
+            {
+                "id": "P1",
+                "finding": "A pneumothorax",
+                "clinical_significance": LEVELS[2],
+            }
         ],
         "matched_findings": [pair],
-        "errors": {"false_findings": [], "missing_findings": [], "attribute_errors": []},
+        "errors": {
+            "false_findings": [],
+            "missing_findings": [],
+            "attribute_errors": [],
+        },
     }
     for severity, n in (("negligible", 0), ("significant", 1)):
         reply["errors"]["attribute_errors"] = [{**location, "severity": severity}]  # type: ignore[index]
@@ -154,7 +164,9 @@ def test_an_urgent_error_is_one_at_an_urgent_finding() -> None:
 
 def test_a_reader_who_links_nothing_has_no_score() -> None:
     items = (
-        Item("reference_finding", "Effusion", {"significance": (LEVELS[1],)}, "reference"),
+        Item(
+            "reference_finding", "Effusion", {"significance": (LEVELS[1],)}, "reference"
+        ),
         Item("match", "Effusion"),
     )
     found = RUBRIC.measured(Annotation(items), STUDY)
@@ -170,7 +182,13 @@ def test_a_reader_who_links_nothing_has_no_score() -> None:
     [
         Annotation(explanation="why"),
         Annotation((Item("match", "x", links=(0, 1)),)),
-        Annotation((Item("reference_finding", "x", {"significance": ("urgent",)}, "reference"),)),
+        Annotation(
+            (
+                Item(
+                    "reference_finding", "x", {"significance": ("urgent",)}, "reference"
+                ),
+            )
+        ),
         Annotation((Item("error", "x", {"significance": ("urgent",)}),)),
     ],
 )

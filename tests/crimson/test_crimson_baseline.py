@@ -23,14 +23,18 @@ RANKING: dict[str, list[dict[str, Any]]] = yaml.safe_load(
 KNOWN_FAILURES = {("paraphrase", 1), ("location", 1)}
 
 
-def judged(reference: str, candidate: str, context: Mapping[str, str] | None = None) -> Annotation:
+def judged(
+    reference: str, candidate: str, context: Mapping[str, str] | None = None
+) -> Annotation:
     study = Study("s", reference, candidate, context=context or {})
     annotation = RUBRIC.baseline(compare(reference, candidate, LEXICON), study)
     assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation
     return annotation
 
 
-def score(reference: str, candidate: str, context: Mapping[str, str] | None = None) -> float:
+def score(
+    reference: str, candidate: str, context: Mapping[str, str] | None = None
+) -> float:
     found = judged(reference, candidate, context)
     value = RUBRIC.measured(found, Study("s", reference, candidate))["crimson"]
     assert value is not None
@@ -38,12 +42,14 @@ def score(reference: str, candidate: str, context: Mapping[str, str] | None = No
 
 
 @pytest.mark.parametrize(
-    ("group", "at"), [(group, at) for group, cases in RANKING.items() for at in range(len(cases))]
+    ("group", "at"),
+    [(group, at) for group, cases in RANKING.items() for at in range(len(cases))],
 )
 def test_the_better_candidate_comes_first(group: str, at: int) -> None:
     case = RANKING[group][at]
     better, worse = (
-        score(case["reference"], case[which], case.get("context")) for which in ("better", "worse")
+        score(case["reference"], case[which], case.get("context"))
+        for which in ("better", "worse")
     )
     assert (better > worse) == ((group, at) not in KNOWN_FAILURES), (better, worse)
 
@@ -71,7 +77,9 @@ AORTA = "Calcified aortic arch. Right lower lobe pneumonia."
         ({"Age": "30", "Indication": "80 year old heart valve"}, LOW),
     ],
 )
-def test_what_comes_with_age_is_benign_in_the_elderly(context: dict[str, str], grade: str) -> None:
+def test_what_comes_with_age_is_benign_in_the_elderly(
+    context: dict[str, str], grade: str
+) -> None:
     # Nothing else changes its weight, and no indication lowers the pneumonia's.
     assert grades(AORTA, "", context) == [grade, "urgent"]
     named = {**context, "History": "known pneumonia"}

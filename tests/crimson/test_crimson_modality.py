@@ -25,7 +25,9 @@ def reply(*types: str) -> str:
             "errors": {
                 "false_findings": [],
                 "missing_findings": [],
-                "attribute_errors": [{**error, "error_types": [*types], "explanation": "Other."}],
+                "attribute_errors": [
+                    {**error, "error_types": [*types], "explanation": "Other."}
+                ],
             },
         }
     )
@@ -44,21 +46,32 @@ def test_a_side_is_a_place_but_in_mammography() -> None:
 
 @pytest.mark.parametrize(
     ("named", "own", "other"),
-    [("level", "ct", "mg"), ("phase", "ct", None), ("birads", "mg", "xr"), ("density", "mg", "us")],
+    [
+        ("level", "ct", "mg"),
+        ("phase", "ct", None),
+        ("birads", "mg", "xr"),
+        ("density", "mg", "us"),
+    ],
 )
 def test_a_type_of_one_modality_is_unknown_in_others(
     named: str, own: str, other: str | None
 ) -> None:
     assert types(reply(named), own) == (named,)
-    with pytest.raises(UnparsedError, match=f"unknown error type: {named}, which is of {own}"):
+    with pytest.raises(
+        UnparsedError, match=f"unknown error type: {named}, which is of {own}"
+    ):
         types(reply(named), other)
 
 
 def test_the_question_names_them_where_they_are() -> None:
     prompt = prompts.load("crimson")
     assert "birads" in prompt.messages("R", "C", modality="mg")[-1].content
-    assert "birads" not in "".join(one.content for one in prompt.messages("R", "C", modality="ct"))
-    assert "radiograph. Judge" not in prompt.messages("R", "C", modality="us")[-1].content
+    assert "birads" not in "".join(
+        one.content for one in prompt.messages("R", "C", modality="ct")
+    )
+    assert (
+        "radiograph. Judge" not in prompt.messages("R", "C", modality="us")[-1].content
+    )
 
 
 def test_the_modality_is_kept_for_reading_again() -> None:
@@ -69,7 +82,9 @@ def test_the_modality_is_kept_for_reading_again() -> None:
     end = StudyResult(0, study, Annotated(annotation), measured, None)
     assert study_of(to_record(end, RUBRIC)) == study
     plain = Study("a", "Mass.", "Mass.")
-    assert "modality" not in to_record(StudyResult(0, plain, Failed("x"), None, None), RUBRIC)
+    assert "modality" not in to_record(
+        StudyResult(0, plain, Failed("x"), None, None), RUBRIC
+    )
 
 
 def test_what_is_of_one_modality_is_written_and_read_again() -> None:

@@ -31,7 +31,9 @@ The score is 60. | 60/100. | Overall 60. | I give it 60 points.
 
 
 def _each(text: str) -> list[str]:
-    return [one.strip() for line in text.strip().splitlines() for one in line.split("|")]
+    return [
+        one.strip() for line in text.strip().splitlines() for one in line.split("|")
+    ]
 
 
 def read(reasons: object, score: float = 60) -> None:

@@ -54,11 +54,15 @@ def annotations(draw: st.DrawFn) -> Annotation:
 
 
 @given(annotations())
-def test_what_is_written_is_read_back_and_is_on_the_measures_scale(annotation: Annotation) -> None:
+def test_what_is_written_is_read_back_and_is_on_the_measures_scale(
+    annotation: Annotation,
+) -> None:
     rubric = on_scale(DIRECT, (1, 5))
     assert rubric.parse(DIRECT.render(annotation), STUDY) == annotation
     measures = rubric.measured(annotation, STUDY)
-    assert measures["direct"] == pytest.approx((annotation.values["score"] - 1) / 4 * 100)
+    assert measures["direct"] == pytest.approx(
+        (annotation.values["score"] - 1) / 4 * 100
+    )
     for name in ASPECTS:
         assert (measures[name] is None) == (name not in annotation.values)
 
@@ -83,7 +87,9 @@ def test_the_built_in_wording_declares_what_is_read_without_one() -> None:
     prompt = prompts.load("direct")
     assert prompt.scale == (0, 100)
     text = reply(73, "73 out of 100: one detail differs.")
-    assert on_scale(DIRECT, prompt.scale).parse(text, STUDY) == DIRECT.parse(text, STUDY)
+    assert on_scale(DIRECT, prompt.scale).parse(text, STUDY) == DIRECT.parse(
+        text, STUDY
+    )
 
 
 def test_a_prompt_with_a_scale_of_its_own(tmp_path: Path) -> None:
@@ -115,9 +121,13 @@ def test_a_scale_that_is_none_or_that_no_judge_is_told(
 def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) -> None:
     """The manifest keeps the scale: another prompt's answers are not read as the default's."""
     ids = [f"study-{at:04}" for at in range(12)]
-    studies = from_python([f"{one}. Clear." for one in ids], ["Effusion."] * 12, study_ids=ids)
+    studies = from_python(
+        [f"{one}. Clear." for one in ids], ["Effusion."] * 12, study_ids=ids
+    )
     path = tmp_path / "tens.yaml"
-    path.write_text(PROMPT.replace("[1, 5]", "[0, 10]").replace("1 to 5", "0 to 10"), "utf-8")
+    path.write_text(
+        PROMPT.replace("[1, 5]", "[0, 10]").replace("1 to 5", "0 to 10"), "utf-8"
+    )
 
     def tenth(key: str, _seed: int) -> Annotation:
         number = int(key[-4:])

@@ -20,7 +20,9 @@ from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.studies import load
 
 PAGE = (ROOT / "SECURITY.md").read_text("utf-8")
-TESTS = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+TESTS = "\n".join(
+    path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+)
 
 
 def megabytes(n_bytes: int) -> str:
@@ -55,10 +57,16 @@ LIMITS: dict[str, Callable[[], str] | str] = {
     "`Retry-After`": longest_wait,
     "a reply that is not": "asked twice",
     "a refused request": "asked twice",
-    "a server that is gone": lambda: f"`--max-outage`, {RequestPolicy().max_outage / 60:g} minutes",
-    "the head of a request": lambda: f"{served('h11_max_incomplete_event_size') // 1024} KB",
+    "a server that is gone": lambda: (
+        f"`--max-outage`, {RequestPolicy().max_outage / 60:g} minutes"
+    ),
+    "the head of a request": lambda: (
+        f"{served('h11_max_incomplete_event_size') // 1024} KB"
+    ),
     "the body of a request": lambda: megabytes(app._MAX_BODY),
-    "an upload, all": lambda: f"`--max-upload`, {megabytes(ServiceSettings(()).max_upload)}",
+    "an upload, all": lambda: (
+        f"`--max-upload`, {megabytes(ServiceSettings(()).max_upload)}"
+    ),
     "an upload when": lambda: f"{load.MAX_INPUT / 1e9:g} GB",
     "connections at a time": lambda: f"{served('limit_concurrency')}",
     "a connection on which": lambda: f"{served('timeout_keep_alive')} seconds",
@@ -76,7 +84,9 @@ LIMITS: dict[str, Callable[[], str] | str] = {
 def lines() -> list[tuple[str, str]]:
     """The lines of the tables of limits."""
     tables = re.findall(r"^\| \| limit \|\n.*\n((?:\|.*\n)+)", PAGE, re.M)
-    rows = [line.strip("| ").split(" | ") for table in tables for line in table.splitlines()]
+    rows = [
+        line.strip("| ").split(" | ") for table in tables for line in table.splitlines()
+    ]
     return [(what, limit) for what, limit in rows]
 
 
@@ -90,10 +100,17 @@ def test_each_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_limit_is_in_a_table() -> None:
-    assert len(lines()) >= len(LIMITS) - 2  # two are of what other parts of the program add
-    options = {field.name: field for field in RunningOptions.__dataclass_fields__.values()}
+    assert (
+        len(lines()) >= len(LIMITS) - 2
+    )  # two are of what other parts of the program add
+    options = {
+        field.name: field for field in RunningOptions.__dataclass_fields__.values()
+    }
     assert options["timeout"].metadata["click"][1]["default"] == TIMEOUT
-    assert options["max_outage"].metadata["click"][1]["default"] * 60 == RequestPolicy().max_outage
+    assert (
+        options["max_outage"].metadata["click"][1]["default"] * 60
+        == RequestPolicy().max_outage
+    )
 
 
 def test_a_file_of_too_many_fields_or_bytes_is_refused(tmp_path: Path) -> None:
@@ -101,7 +118,9 @@ def test_a_file_of_too_many_fields_or_bytes_is_refused(tmp_path: Path) -> None:
 
     names = [f"field_{n}" for n in range(load.MAX_FIELDS + 1)]
     path = tmp_path / "wide.csv"
-    path.write_text(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n", "utf-8")
+    path.write_text(
+        ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n", "utf-8"
+    )
     with pytest.raises(JudgeError, match="more than 1,000"):
         load.load(str(path), "preds", load.NamedFields("field_1"))
     path = tmp_path / "long.yaml"

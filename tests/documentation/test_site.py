@@ -41,7 +41,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Without the tests' own rubrics, which the reference must not have.
     env = {**os.environ, "PYTHONPATH": str(work), "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", work / "site"],
+        [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--site-dir",
+            work / "site",
+        ],
         cwd=ROOT,
         env=env,
         capture_output=True,
@@ -55,7 +63,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_page_and_every_public_name_is_in_the_site(site: Path) -> None:
     for source in (ROOT / "docs").rglob("*.md"):
         name = source.relative_to(ROOT / "docs").with_suffix("")
-        assert (site / ("index.html" if name == Path("index") else f"{name}/index.html")).is_file()
+        assert (
+            site / ("index.html" if name == Path("index") else f"{name}/index.html")
+        ).is_file()
     for command in ("rubric", "compare", "stress-make"):
         assert (site / "reference/commands" / command / "index.html").is_file()
     python = (site / "reference/python/index.html").read_text("utf-8")
@@ -63,7 +73,9 @@ def test_every_page_and_every_public_name_is_in_the_site(site: Path) -> None:
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
-    loaded = re.compile(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="?(?:https?:)?//')
+    loaded = re.compile(
+        r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="?(?:https?:)?//'
+    )
     for page in site.rglob("*.html"):
         assert not loaded.search(page.read_text("utf-8")), page
 

@@ -32,7 +32,8 @@ def right(question: str, _seed: int) -> Annotation:
         return Annotation(explanation=json.dumps({"phrases": sentences(told)}))
     phrases = re.findall(r"(?m)^\d+\. (.*)$", rest)
     verdicts = [
-        {"phrase": n, **verdict(phrase, sentences(told))} for n, phrase in enumerate(phrases, 1)
+        {"phrase": n, **verdict(phrase, sentences(told))}
+        for n, phrase in enumerate(phrases, 1)
     ]
     return Annotation(explanation=json.dumps({"verdicts": verdicts}))
 
@@ -70,7 +71,9 @@ def server(**behaviour: object) -> FaultServer:
     return FaultServer(how, annotate=right, render=written)
 
 
-def session(url: str, cache: Path, prompt: str | None = None, **policy: object) -> JudgeSession:
+def session(
+    url: str, cache: Path, prompt: str | None = None, **policy: object
+) -> JudgeSession:
     asked = RequestPolicy(**({"concurrency": 8} | policy))  # type: ignore[arg-type]
     settings = backends.JudgeSettings(base_url=url, prompt=prompt)
     return JudgeSession.load("facts", "model-x", settings, policy=asked, cache=cache)
@@ -81,7 +84,9 @@ def studies(*pairs: tuple[str, str]) -> StudySet:
     return from_python(references, candidates)
 
 
-def judged(session: JudgeSession, given: StudySet) -> tuple[list[StudyResult], Progress]:
+def judged(
+    session: JudgeSession, given: StudySet
+) -> tuple[list[StudyResult], Progress]:
     ends: list[StudyResult] = []
     with session:
         progress = judge_set(session, given, ends.append, ProgressListener())

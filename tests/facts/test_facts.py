@@ -16,13 +16,17 @@ from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage
 
 RUBRIC = rubrics.load("facts")
-WORDS = st.sampled_from(["effusion", "Left", "no", "2.5 cm", "Größe", "(stable)", "line's", "1."])
+WORDS = st.sampled_from(
+    ["effusion", "Left", "no", "2.5 cm", "Größe", "(stable)", "line's", "1."]
+)
 SENTENCE = (
     st.lists(WORDS, min_size=1, max_size=5)
     .map(" ".join)
     .filter(lambda text: any(map(str.isalpha, text)))
 )
-REPORT = st.lists(SENTENCE, min_size=1, max_size=4).map(lambda said: ".\n ".join(said) + ".")
+REPORT = st.lists(SENTENCE, min_size=1, max_size=4).map(
+    lambda said: ".\n ".join(said) + "."
+)
 
 
 @st.composite
@@ -36,7 +40,9 @@ def judged(draw: st.DrawFn) -> tuple[Study, dict]:
         phrases = draw(st.lists(told, max_size=4, unique_by=word_key))
         facts[side] = []
         for phrase in phrases:
-            verdict = draw(st.sampled_from(["entailed", "contradicted", "not_mentioned"]))
+            verdict = draw(
+                st.sampled_from(["entailed", "contradicted", "not_mentioned"])
+            )
             said = lines(other)
             start = draw(st.integers(0, len(said) - 1))
             quote = " ".join(said[start : draw(st.integers(start + 1, len(said)))])
@@ -52,7 +58,9 @@ def test_what_is_written_is_read_again(drawn: tuple[Study, dict]) -> None:
     made = {side: [Fact(*one) for one in each] for side, each in facts.items()}
     read = RUBRIC.parse(RUBRIC.render(to_annotation(made)), study)
     assert RUBRIC.parse(RUBRIC.render(read), study) == read
-    found = [(item.side, item.text, item.label("verdict")) for item in read.of_kind("fact")]
+    found = [
+        (item.side, item.text, item.label("verdict")) for item in read.of_kind("fact")
+    ]
     assert found == [(side, text, v) for side in facts for text, v, _ in facts[side]]
     measures = RUBRIC.measured(read, study)
     assert measures["n_reference"] == len(facts["reference"])
@@ -85,7 +93,10 @@ def test_what_is_written_is_read_again(drawn: tuple[Study, dict]) -> None:
         ("Pneumomediastinum, not seen.", "Pneumomediastinum"),
         ("Effusion, now resolved.", "Effusion"),
         ("Effusion (resolved).", "Effusion"),
-        ("Small effusion, previously large, has resolved.", "Small effusion, previously large"),
+        (
+            "Small effusion, previously large, has resolved.",
+            "Small effusion, previously large",
+        ),
         ("Heart normal. Mass.", "normal. Mass."),
         ("Mass.", " . "),
     ],
@@ -112,7 +123,9 @@ def test_words_cut_from_a_sentence_are_no_evidence(report: str, quote: str) -> N
         ("Effusion. No effusion.", "No effusion", "No effusion"),
     ],
 )
-def test_sentences_and_clauses_are_evidence(report: str, quote: str, found: str) -> None:
+def test_sentences_and_clauses_are_evidence(
+    report: str, quote: str, found: str
+) -> None:
     assert Quotable(report).find(quote) == found
 
 
@@ -127,8 +140,12 @@ def test_the_worked_examples_of_the_prompt_quote_their_reports() -> None:
 
 
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
-    first = Completion("{}", "stop", "m", Usage(10, 2, 4), "2026-01-01T00:00:00", "json_schema")
-    cut = Completion('{"a', "length", "m", Usage(1, 1), "2026-01-02T00:00:00", "json_schema")
+    first = Completion(
+        "{}", "stop", "m", Usage(10, 2, 4), "2026-01-01T00:00:00", "json_schema"
+    )
+    cut = Completion(
+        '{"a', "length", "m", Usage(1, 1), "2026-01-02T00:00:00", "json_schema"
+    )
     both = combine_answers({"one": first, "two": first})
     assert both.usage == Usage(20, 4, 8)
     assert (both.finish_reason, both.mode, both.model) == ("stop", "json_schema", "m")
@@ -141,7 +158,15 @@ def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"one": 1}', '{"one": {"text": "x"}}', '["one"]', '{"one": "", "one": ""}', "one", ""]
+    "text",
+    [
+        '{"one": 1}',
+        '{"one": {"text": "x"}}',
+        '["one"]',
+        '{"one": "", "one": ""}',
+        "one",
+        "",
+    ],
 )
 def test_what_is_not_several_answers_is_not_read(text: str) -> None:
     with pytest.raises(UnparsedError):

@@ -26,7 +26,9 @@ GOOD = (REFERENCE, "Small effusion. Heart normal. Mass.")
 OTHER = (REFERENCE, "No small effusion. Heart normal.")
 
 
-def test_a_study_takes_four_questions_and_is_scored_by_their_answers(tmp_path: Path) -> None:
+def test_a_study_takes_four_questions_and_is_scored_by_their_answers(
+    tmp_path: Path,
+) -> None:
     with server() as running:
         (end,), progress = judged(session(running.url, tmp_path), studies(GOOD))
     assert isinstance(end.outcome, Annotated)
@@ -39,7 +41,9 @@ def test_a_study_takes_four_questions_and_is_scored_by_their_answers(tmp_path: P
     assert len(split_answers(end.completion.text)) == len(end.earlier) == 4
     used = [one.completion.usage for one in end.earlier]
     assert end.completion.usage is not None
-    assert end.completion.usage.prompt_tokens == sum(one.prompt_tokens for one in used if one)
+    assert end.completion.usage.prompt_tokens == sum(
+        one.prompt_tokens for one in used if one
+    )
 
 
 def test_models_share_the_phrases_of_the_reference(tmp_path: Path) -> None:
@@ -51,10 +55,14 @@ def test_models_share_the_phrases_of_the_reference(tmp_path: Path) -> None:
         assert set(asked.values()) == {1}
         # The reference's phrases, those of two candidates, and two times two verdicts.
         assert sum(asked.values()) == progress.asked == 7
-        _, progress = judged(session(running.url, tmp_path), studies((REFERENCE, "Mass.")))
+        _, progress = judged(
+            session(running.url, tmp_path), studies((REFERENCE, "Mass."))
+        )
         assert (progress.asked, progress.from_cache) == (3, 1)
         # A report against itself: one question of each kind, and one is there.
-        _, progress = judged(session(running.url, tmp_path), studies((REFERENCE, REFERENCE)))
+        _, progress = judged(
+            session(running.url, tmp_path), studies((REFERENCE, REFERENCE))
+        )
         assert progress.asked == 1
         _, progress = judged(session(running.url, tmp_path), given)
         assert progress.asked == 0
@@ -73,7 +81,9 @@ def test_nothing_but_the_texts_is_in_a_question(tmp_path: Path) -> None:
 
 def test_a_killed_run_goes_on_with_the_answers_that_it_had(tmp_path: Path) -> None:
     references = {f"s{n}": f"Nodule {n}. Heart normal." for n in range(12)}
-    candidates = {name: text.replace("Heart", "Aorta") for name, text in references.items()}
+    candidates = {
+        name: text.replace("Heart", "Aorta") for name, text in references.items()
+    }
     (tmp_path / "refs.json").write_text(json.dumps(references), "utf-8")
     (tmp_path / "preds.json").write_text(json.dumps(candidates), "utf-8")
     command = [sys.executable, "-m", "judge", "facts", "preds.json", "refs.json"]
@@ -92,7 +102,9 @@ def test_a_killed_run_goes_on_with_the_answers_that_it_had(tmp_path: Path) -> No
         running.set_faults(latency=0.0)
         before = running.stats().answered
         pairs = [(references[name], candidates[name]) for name in references]
-        ends, progress = judged(session(running.url, tmp_path / "cache"), studies(*pairs))
+        ends, progress = judged(
+            session(running.url, tmp_path / "cache"), studies(*pairs)
+        )
         assert all(isinstance(end.outcome, Annotated) for end in ends)
         assert [end.measures and end.measures["recall"] for end in ends] == [0.5] * 12
         # Only what was under way when it was killed may have been answered in vain.
@@ -138,7 +150,9 @@ def test_an_answer_that_stays_unreadable_makes_its_study_unparsed(
         assert (progress.unparsed, again.unparsed, again.asked) == (1, 1, 0)
 
 
-def test_an_answer_that_cannot_be_read_is_asked_for_again_by_itself(tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_read_is_asked_for_again_by_itself(
+    tmp_path: Path,
+) -> None:
     with server(studies={key(GOOD[0], GOOD[1]): first(Fault.MALFORMED)}) as running:
         (end,), progress = judged(session(running.url, tmp_path), studies(GOOD))
     assert isinstance(end.outcome, Annotated)
@@ -146,7 +160,10 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_by_itself(tmp_path: Pa
 
 
 def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) -> None:
-    plan = {key(GOOD[0], GOOD[1]): first(Fault.MALFORMED), key(OTHER[1]): always(Fault.TRUNCATED)}
+    plan = {
+        key(GOOD[0], GOOD[1]): first(Fault.MALFORMED),
+        key(OTHER[1]): always(Fault.TRUNCATED),
+    }
     given = studies(GOOD, OTHER, (REFERENCE, ""))
     with server(studies=plan) as running:
         with session(running.url, tmp_path / "cache") as asked:
@@ -180,13 +197,17 @@ def test_a_wording_of_ones_own_takes_the_place_of_its_like(tmp_path: Path) -> No
         (end,), _ = judged(asked, studies(GOOD))
     assert [prompt.name for prompt in asked.judge.prompts] == ["own", "facts-verdicts"]
     assert isinstance(end.outcome, Annotated)
-    own.write_text(text.replace("asks: report\n", "").replace("$report", "$reference $candidate"))
+    own.write_text(
+        text.replace("asks: report\n", "").replace("$report", "$reference $candidate")
+    )
     with pytest.raises(JudgeError, match="facts-phrases"):
         session(running.url, tmp_path / "cache", prompt=str(own))
 
 
 def test_questions_that_depend_on_answers_go_into_no_batch(tmp_path: Path) -> None:
-    (tmp_path / "both.json").write_text(json.dumps([{"reference": "a.", "candidate": "b."}]))
+    (tmp_path / "both.json").write_text(
+        json.dumps([{"reference": "a.", "candidate": "b."}])
+    )
     words = ["facts", "both.json", "--batch", "--judge", "model-x"]
     words += ["--base-url", "http://127.0.0.1:9/v1", "--cache", "cache"]
     done = subprocess.run(

@@ -24,7 +24,13 @@ Render = Callable[[Annotation], str]
 
 _LEVELS = ("significant", "insignificant")
 _FINDINGS = (
-    *("pleural effusion", "pneumothorax", "consolidation", "cardiomegaly", "atelectasis"),
+    *(
+        "pleural effusion",
+        "pneumothorax",
+        "consolidation",
+        "cardiomegaly",
+        "atelectasis",
+    ),
     *("pulmonary edema", "rib fracture", "hilar prominence", "interstitial opacity"),
 )
 _SIDES = ("left", "right", "bilateral")
@@ -44,7 +50,9 @@ _INSERTED = (Category.MISSING_FINDING, Category.OMITTED_COMPARISON)
 REFUSAL = "I am sorry, but I cannot assist with assessing these reports."
 """What a judge that refuses says."""
 
-MALFORMED = "The candidate agrees with the reference in most respects. It is a fair report."
+MALFORMED = (
+    "The candidate agrees with the reference in most respects. It is a fair report."
+)
 """An answer that is in no rubric's format."""
 
 
@@ -57,12 +65,18 @@ def annotation_for(key: str, seed: int = 0) -> Annotation:
         for category in sorted(rng.choices(tuple(Category), k=rng.randint(0, most)))
     ]
     # No error and no finding stands twice.
-    once = dict(zip(reversed([each.text for each in drawn]), reversed(drawn), strict=True))
+    once = dict(
+        zip(reversed([each.text for each in drawn]), reversed(drawn), strict=True)
+    )
     errors = tuple(each for each in drawn if once[each.text] is each)
-    stated = {f"{level}_{category.value}": 0 for level in _LEVELS for category in Category}
+    stated = {
+        f"{level}_{category.value}": 0 for level in _LEVELS for category in Category
+    }
     for each in errors:
         stated[count_name(each)] += 1
-    names = ("no {side} {finding}".format(**_words(rng)) for _ in range(rng.randint(0, 7)))
+    names = (
+        "no {side} {finding}".format(**_words(rng)) for _ in range(rng.randint(0, 7))
+    )
     matched = tuple(dict.fromkeys(names))
     return Annotation(
         items=(*errors, *map(matched_item, matched)),
@@ -92,15 +106,21 @@ def corrections_for(key: str, seed: int = 0) -> Annotation:
 
 def counts_for(key: str, seed: int = 0) -> Annotation:
     rng = random.Random(f"{seed}/{key}")
-    return Annotation(stated_counts={name: rng.choice((0, 0, 1, 2, 3)) for name in KEYS})
+    return Annotation(
+        stated_counts={name: rng.choice((0, 0, 1, 2, 3)) for name in KEYS}
+    )
 
 
 def score_for(key: str, seed: int = 0) -> Annotation:
     """Return the score from 0 to 100, with those of some aspects, that is right for the study."""
     rng = random.Random(f"{seed}/{key}")
-    aspects = {name: float(rng.randint(0, 100)) for name in ASPECTS if rng.random() < 0.6}
+    aspects = {
+        name: float(rng.randint(0, 100)) for name in ASPECTS if rng.random() < 0.6
+    }
     values = {"low": 0.0, "high": 100.0, "score": rng.randint(0, 1000) / 10, **aspects}
-    return Annotation(explanation=f"This is about {key}. It says most of it.", values=values)
+    return Annotation(
+        explanation=f"This is about {key}. It says most of it.", values=values
+    )
 
 
 def findings_for(key: str, seed: int = 0) -> Annotation:
@@ -113,20 +133,33 @@ def findings_for(key: str, seed: int = 0) -> Annotation:
     # An error about a pair needs two findings that are not in the same words.
     words = {"reference": "{} of {}", "candidate": "{} in {}"}
     items = [
-        Item(kind, words[side].format(finding, key), {"significance": (rng.choice(LEVELS),)}, side)
-        for (kind, side), own in zip(sides, ((*both, *missing), (*both, *false)), strict=True)
+        Item(
+            kind,
+            words[side].format(finding, key),
+            {"significance": (rng.choice(LEVELS),)},
+            side,
+        )
+        for (kind, side), own in zip(
+            sides, ((*both, *missing), (*both, *false)), strict=True
+        )
         for finding in own
     ]
     first = len(both) + len(missing)
     pairs = [(at, first + at) for at in range(len(both))]
     items += [match_item(items, *pair) for pair in pairs]
-    items += [unmatched_item(items, first + len(both) + at, FALSE) for at in range(len(false))]
-    items += [unmatched_item(items, len(both) + at, MISSING) for at in range(len(missing))]
+    items += [
+        unmatched_item(items, first + len(both) + at, FALSE) for at in range(len(false))
+    ]
+    items += [
+        unmatched_item(items, len(both) + at, MISSING) for at in range(len(missing))
+    ]
     for pair in pairs:
         grade = rng.choice(("negligible", items[pair[0]].label("significance"), None))
         if grade:
             labels = {"error_type": ("severity",), "significance": (grade,)}
-            items.append(Item("error", f"Of {key}: larger than it is.", labels, links=pair))
+            items.append(
+                Item("error", f"Of {key}: larger than it is.", labels, links=pair)
+            )
     return Annotation(tuple(items))
 
 

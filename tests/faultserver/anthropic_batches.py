@@ -14,7 +14,11 @@ from faultserver.replies import Reply
 _SAME = ("model", "max_tokens", "temperature")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens"}
-_ERRORS = {400: "invalid_request_error", 403: "permission_error", 429: "rate_limit_error"}
+_ERRORS = {
+    400: "invalid_request_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
 _NO_ANSWER = {"batch_cancelled": "canceled", "batch_expired": "expired"}
 
 
@@ -55,11 +59,17 @@ class AnthropicBatches(Batches):
 
     def states(self) -> dict[str, str]:
         """What has become of each batch."""
-        return dict(self._call(lambda: {each.id: each.status for each in self._batches.values()}))
+        return dict(
+            self._call(
+                lambda: {each.id: each.status for each in self._batches.values()}
+            )
+        )
 
     def _endpoint(self, method: str, path: str) -> tuple[str, str]:
         assert path.startswith("messages/batches"), path
-        name, _, action = path.removeprefix("messages/batches").strip("/").partition("/")
+        name, _, action = (
+            path.removeprefix("messages/batches").strip("/").partition("/")
+        )
         if method == "DELETE":
             return "delete_batch", name
         if method == "POST":
@@ -77,7 +87,9 @@ class AnthropicBatches(Batches):
         if batch is None:
             return _error(404, "Not found")
         if endpoint == "get_results":
-            data = b"".join(batch.written.get(kind, b"") for kind in ("error", "output"))
+            data = b"".join(
+                batch.written.get(kind, b"") for kind in ("error", "output")
+            )
             return Reply(200, data)
         if endpoint == "delete_batch":
             if not batch.files:
@@ -94,10 +106,15 @@ class AnthropicBatches(Batches):
         self.asked = asked
         ids = [request["custom_id"] for request in asked["requests"]]
         if len(set(ids)) != len(ids) or not all(_ID.fullmatch(each) for each in ids):
-            return _error(400, "requests: custom_id must be unique, of [a-zA-Z0-9_-]{1,64}")
+            return _error(
+                400, "requests: custom_id must be unique, of [a-zA-Z0-9_-]{1,64}"
+            )
         plan, self.plan = self.plan, BatchPlan()
         self._numbers += 1
-        lines = [{"custom_id": r["custom_id"], "body": r["params"]} for r in asked["requests"]]
+        lines = [
+            {"custom_id": r["custom_id"], "body": r["params"]}
+            for r in asked["requests"]
+        ]
         lines.reverse()
         batch = Batch(f"msgbatch_{self._numbers}", None, lines, plan)
         batch.status = "in_progress"
@@ -109,7 +126,9 @@ class AnthropicBatches(Batches):
         for each in batches:
             self._poll(each)
         names = [each.id for each in batches]
-        start = names.index(self.query["after_id"]) + 1 if "after_id" in self.query else 0
+        start = (
+            names.index(self.query["after_id"]) + 1 if "after_id" in self.query else 0
+        )
         end = start + min(self.page, int(self.query.get("limit", 20)))
         shown = [self._said(each) for each in batches[start:end]]
         return _json({"data": shown, "has_more": end < len(batches)})
@@ -153,11 +172,17 @@ class AnthropicBatches(Batches):
             self._line(batch, "error", line, {"type": "errored", "error": wrong})
             return
         self._stats.answered[self._question(line)] += 1
-        self._line(batch, "output", line, {"type": "succeeded", "message": message_of(body)})
+        self._line(
+            batch, "output", line, {"type": "succeeded", "message": message_of(body)}
+        )
 
-    def _line(self, batch: Batch, kind: str, line: Mapping[str, Any], result: object) -> None:
+    def _line(
+        self, batch: Batch, kind: str, line: Mapping[str, Any], result: object
+    ) -> None:
         said = {"custom_id": line["custom_id"], "result": result}
-        batch.written[kind] = batch.written.get(kind, b"") + json.dumps(said).encode() + b"\n"
+        batch.written[kind] = (
+            batch.written.get(kind, b"") + json.dumps(said).encode() + b"\n"
+        )
 
     def _write(
         self, batch: Batch, kind: str, custom_id: str, _response: object, code: str = ""
@@ -167,14 +192,19 @@ class AnthropicBatches(Batches):
 
 def asked_of(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request for a message in OpenAI's form."""
-    turns = [{"role": turn["role"], "content": turn["content"]} for turn in params["messages"]]
+    turns = [
+        {"role": turn["role"], "content": turn["content"]}
+        for turn in params["messages"]
+    ]
     system = params.get("system") or ""
     if isinstance(system, list):
         system = "".join(block["text"] for block in system)
     if system:
         turns.insert(0, {"role": "system", "content": system})
     asked = {
-        name: params[name] for name in ("model", "max_tokens", "temperature") if name in params
+        name: params[name]
+        for name in ("model", "max_tokens", "temperature")
+        if name in params
     }
     if "format" in params.get("output_config", {}):
         asked["response_format"] = {"type": "json_schema"}
@@ -202,7 +232,11 @@ def message_of(completion: Mapping[str, Any]) -> dict[str, Any]:
 
 def _error(status: int, message: str) -> Reply:
     kind = _ERRORS.get(status, "not_found_error" if status == 404 else "api_error")
-    said = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+    said = {
+        "type": "error",
+        "error": {"type": kind, "message": message},
+        "request_id": "req_1",
+    }
     return Reply(status, json.dumps(said).encode())
 
 

@@ -23,7 +23,9 @@ class BatchPlan:
     ends the output within a line.
     """
 
-    ending: Literal["completed", "expired", "cancelled", "failed", "stays"] = "completed"
+    ending: Literal["completed", "expired", "cancelled", "failed", "stays"] = (
+        "completed"
+    )
     share: float = 1.0
     lost: int = 0
     noise: tuple[bytes, ...] = ()
@@ -36,7 +38,9 @@ class BatchStats:
 
     requests: Counter[str] = field(default_factory=Counter)
     creates: int = 0
-    created: Counter[str] = field(default_factory=Counter)  # in how many batches it stood
+    created: Counter[str] = field(
+        default_factory=Counter
+    )  # in how many batches it stood
     answered: Counter[str] = field(default_factory=Counter)
     studies: dict[str, str] = field(default_factory=dict)
     usage: Usage = NOTHING
@@ -105,7 +109,9 @@ class Batches:
         self._met[endpoint] = 0
 
     def finish(self) -> None:
-        self._call(lambda: [self._go_on(each, is_end=True) for each in self._batches.values()])
+        self._call(
+            lambda: [self._go_on(each, is_end=True) for each in self._batches.values()]
+        )
 
     def lose(self) -> None:
         """Know nothing of any batch."""
@@ -124,7 +130,11 @@ class Batches:
         self._stats = BatchStats()
 
     def serve(
-        self, method: str, path: str, body: bytes, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        query: Mapping[str, str] | None = None,
     ) -> tuple[Fault | None, Reply]:
         self.query = query or {}
         endpoint, name = self._endpoint(method, path)
@@ -144,13 +154,20 @@ class Batches:
             return "delete_file", name
         if method == "GET" and action != "content":
             return ("get_batch" if name else "list_batches"), name
-        doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
+        doing = {
+            "files": "upload_file",
+            "batches": "create_batch",
+            "cancel": "cancel_batch",
+        }
         return doing.get(action or kind, "get_content"), name
 
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
         match endpoint:
             case "upload_file":
-                if refused := {name.partition("[")[0] for name in self.form} & self.refuses:
+                if (
+                    refused := {name.partition("[")[0] for name in self.form}
+                    & self.refuses
+                ):
                     return error(400, f"Unknown field {min(refused)}")
                 return _json({"id": self._keep(body)})
             case "get_content":
@@ -164,7 +181,9 @@ class Batches:
                 listed = list(reversed(self._batches.values()))
                 for each in listed:
                     self._poll(each)
-                return _json({"data": [each.to_json() for each in listed], "has_more": False})
+                return _json(
+                    {"data": [each.to_json() for each in listed], "has_more": False}
+                )
         if (batch := self._batches.get(name)) is None:
             return Reply(404, b"{}")
         if endpoint == "cancel_batch":
@@ -208,10 +227,14 @@ class Batches:
     def _go_on(self, batch: Batch, *, is_end: bool) -> None:
         if batch.status == "validating":
             batch.status = "in_progress"
-            others = [each for each in self._batches.values() if each.status == "in_progress"]
+            others = [
+                each for each in self._batches.values() if each.status == "in_progress"
+            ]
             if self.limit is not None and len(others) > self.limit:
                 code = "token_limit_exceeded"
-                batch.errors = [{"code": code, "line": None, "message": code, "param": None}]
+                batch.errors = [
+                    {"code": code, "line": None, "message": code, "param": None}
+                ]
                 batch.status = "failed"
         if batch.status == "in_progress" and batch.plan.ending == "stays":
             self._execute(batch, batch.plan.share)
@@ -244,14 +267,23 @@ class Batches:
         self, batch: Batch, kind: str, custom_id: str, response: Any, code: str = ""
     ) -> None:
         wrong = {"code": code, "message": code} if code else None
-        line = {"id": custom_id, "custom_id": custom_id, "response": response, "error": wrong}
-        batch.written[kind] = batch.written.get(kind, b"") + json.dumps(line).encode() + b"\n"
+        line = {
+            "id": custom_id,
+            "custom_id": custom_id,
+            "response": response,
+            "error": wrong,
+        }
+        batch.written[kind] = (
+            batch.written.get(kind, b"") + json.dumps(line).encode() + b"\n"
+        )
 
     def _end(self, batch: Batch, status: str) -> None:
         for line in batch.lines[batch.executed :]:
             self._write(batch, "error", line["custom_id"], None, f"batch_{status}")
         if batch.plan.noise:
-            batch.written["output"] = b"\n".join([*batch.plan.noise, batch.written["output"]])
+            batch.written["output"] = b"\n".join(
+                [*batch.plan.noise, batch.written["output"]]
+            )
         if batch.plan.cut:
             batch.written["output"] = batch.written["output"][:-30]
         for kind, data in batch.written.items():

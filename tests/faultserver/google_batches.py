@@ -60,13 +60,17 @@ class GoogleBatches(Batches):
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
         if endpoint == "start_upload":
             file = json.loads(body)["file"]
-            where = f"http://127.0.0.1/upload-session/{file['name'].removeprefix('files/')}"
+            where = (
+                f"http://127.0.0.1/upload-session/{file['name'].removeprefix('files/')}"
+            )
             return Reply(200, b"{}", {"x-goog-upload-url": where})
         if endpoint == "upload_file":
             self._files[name] = body
             file = {"name": f"files/{name}", "state": "ACTIVE"}
             return Reply(
-                200, json.dumps({"file": file}).encode(), {"x-goog-upload-status": "final"}
+                200,
+                json.dumps({"file": file}).encode(),
+                {"x-goog-upload-status": "final"},
             )
         if endpoint in ("get_content", "delete_file"):
             if name not in self._files:
@@ -98,16 +102,26 @@ class GoogleBatches(Batches):
         source = asked["inputConfig"]
         if file := source.get("fileName"):
             read = [
-                json.loads(line) for line in self._files[file.removeprefix("files/")].splitlines()
+                json.loads(line)
+                for line in self._files[file.removeprefix("files/")].splitlines()
             ]
-            lines = [{"custom_id": line["key"], "body": line["request"]} for line in read]
+            lines = [
+                {"custom_id": line["key"], "body": line["request"]} for line in read
+            ]
             lines.reverse()
         else:
             requests = source["requests"]["requests"]
-            lines = [{"custom_id": r["metadata"]["key"], "body": r["request"]} for r in requests]
+            lines = [
+                {"custom_id": r["metadata"]["key"], "body": r["request"]}
+                for r in requests
+            ]
         name = f"b{self._numbers}"
         batch = Batch(
-            name, {"display": asked["displayName"], "model": model}, lines, plan, file or ""
+            name,
+            {"display": asked["displayName"], "model": model},
+            lines,
+            plan,
+            file or "",
         )
         self._add(batch)
         return _json(self._said(batch))
@@ -117,7 +131,11 @@ class GoogleBatches(Batches):
         for each in batches:
             self._poll(each)
         start = int(self.query.get("pageToken") or 0)
-        page = {"operations": [self._said(each) for each in batches[start : start + self.page]]}
+        page = {
+            "operations": [
+                self._said(each) for each in batches[start : start + self.page]
+            ]
+        }
         if start + self.page < len(batches):
             page["nextPageToken"] = str(start + self.page)
         return _json(page)
@@ -142,7 +160,11 @@ class GoogleBatches(Batches):
             metadata["output"] = {"inlinedResponses": {"inlinedResponses": lines}}
         said: dict[str, Any] = {"name": f"batches/{batch.id}", "metadata": metadata}
         if batch.errors:
-            said["error"] = {"code": 8, "message": "Too much is waiting.", "status": "x"}
+            said["error"] = {
+                "code": 8,
+                "message": "Too much is waiting.",
+                "status": "x",
+            }
         return said
 
     def _inline(self, batch: Batch) -> list[Any]:
@@ -184,7 +206,9 @@ class GoogleBatches(Batches):
         if status == "expired":  # nothing comes back
             return
         if batch.plan.noise:
-            batch.written["output"] = b"\n".join([*batch.plan.noise, batch.written["output"]])
+            batch.written["output"] = b"\n".join(
+                [*batch.plan.noise, batch.written["output"]]
+            )
         if batch.input:
             batch.files["output"] = self._keep(batch.written.get("output", b""))
 
@@ -199,7 +223,10 @@ def asked_of(request: Mapping[str, Any], batch: Batch) -> dict[str, Any]:
         role = "assistant" if content["role"] == "model" else "user"
         turns.append({"role": role, "content": _text(content)})
     config = request.get("generationConfig", {})
-    asked: dict[str, Any] = {"model": (batch.metadata or {})["model"], "messages": turns}
+    asked: dict[str, Any] = {
+        "model": (batch.metadata or {})["model"],
+        "messages": turns,
+    }
     if "responseJsonSchema" in config or "responseSchema" in config:
         asked["response_format"] = {"type": "json_schema"}
     if "temperature" in config:

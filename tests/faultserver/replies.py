@@ -52,14 +52,22 @@ def read_ask(payload: Mapping[str, Any], pattern: str) -> Ask:
         # Token ids are read as the characters' code points.
         texts = [prompt if isinstance(prompt, str) else "".join(map(chr, prompt))]
     mode = (payload.get("response_format") or {}).get("type", "text")
-    matches = [found[0] for text in reversed(texts) if (found := re.search(pattern, text))]
-    key = matches[0] if matches else hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    matches = [
+        found[0] for text in reversed(texts) if (found := re.search(pattern, text))
+    ]
+    key = (
+        matches[0]
+        if matches
+        else hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    )
     tokens = sum(map(len, texts)) // _TOKEN + 1
     formed = mode != "text" or '"properties": {' in texts[0]
     return Ask(is_chat, key, tokens, payload, mode, formed)
 
 
-def error(status: int, message: str, code: str | None = None, param: str | None = None) -> Reply:
+def error(
+    status: int, message: str, code: str | None = None, param: str | None = None
+) -> Reply:
     kind = code or "invalid_request_error"
     body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
     return Reply(status, json.dumps(body).encode())
@@ -68,7 +76,9 @@ def error(status: int, message: str, code: str | None = None, param: str | None 
 _LONG = "This model's maximum context length is 128 tokens; shorten the messages."
 _SOON = {"Retry-After": "0.05"}
 _ERRORS = {
-    Fault.RATE_LIMIT: replace(error(429, "Too many.", "rate_limit_exceeded"), headers=_SOON),
+    Fault.RATE_LIMIT: replace(
+        error(429, "Too many.", "rate_limit_exceeded"), headers=_SOON
+    ),
     Fault.SERVER_ERROR: error(500, "The server had an error."),
     Fault.UNAVAILABLE: error(503, "The server is overloaded or not ready."),
     Fault.TOO_LONG: error(400, _LONG, "context_length_exceeded", "messages"),
@@ -76,7 +86,10 @@ _ERRORS = {
     Fault.ODD_REFUSAL: error(400, "Your text has patterns that we do not process."),
     Fault.MODERATION: error(403, "Your input was flagged."),
     Fault.ERROR_INSIDE: Reply(
-        200, json.dumps({"choices": None, "error": {"message": "busy", "code": 503}}).encode()
+        200,
+        json.dumps(
+            {"choices": None, "error": {"message": "busy", "code": 503}}
+        ).encode(),
     ),
     Fault.PAGE: Reply(200, b"<html><body>Sign in</body></html>"),
 }
@@ -109,7 +122,9 @@ def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
         roles = {turn["role"] for turn in ask.payload.get("messages", ())}
         if name in ask.payload or name in roles:
             return Reply(400, json.dumps({"detail": sentence}).encode())
-    wanted = ask.payload.get("max_tokens") or ask.payload.get("max_completion_tokens") or 0
+    wanted = (
+        ask.payload.get("max_tokens") or ask.payload.get("max_completion_tokens") or 0
+    )
     if behaviour.context and wanted > behaviour.context * 3 // 4:
         return error(
             400,
@@ -118,7 +133,8 @@ def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
         )
     if ask.mode in behaviour.refused_modes:
         return error(
-            400, f"'response_format' of type '{ask.mode}' is not supported with this model."
+            400,
+            f"'response_format' of type '{ask.mode}' is not supported with this model.",
         )
     return None
 
@@ -141,7 +157,10 @@ def answer(ask: Ask, right: str, fault: Fault | None) -> Reply:
         text, refusal = refusal or text, None
     written = len(text or refusal or "") // _TOKEN + 1
     if fault is Fault.PARTS:
-        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Let me see."}]}
+        thought = {
+            "type": "thinking",
+            "thinking": [{"type": "text", "text": "Let me see."}],
+        }
         parts = (right[:30], right[30:])
         text = [thought, *({"type": "text", "text": part} for part in parts)]
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}

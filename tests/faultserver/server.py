@@ -79,7 +79,9 @@ class FaultServer:
     def __enter__(self) -> Self:
         started = threading.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(started)), name="faultserver", daemon=True
+            target=lambda: asyncio.run(self._serve(started)),
+            name="faultserver",
+            daemon=True,
         )
         self._thread.start()
         if not started.wait(_PATIENCE):
@@ -114,7 +116,9 @@ class FaultServer:
         """Forget the counts, the studies' request numbers and the first request."""
         self._call(self._forget)
 
-    def wait_for(self, reached: Callable[[Stats], bool], timeout: float = 180.0) -> Stats:
+    def wait_for(
+        self, reached: Callable[[Stats], bool], timeout: float = 180.0
+    ) -> Stats:
         """Return the first statistics that have `reached` it; raises `TimeoutError`."""
         until = time.monotonic() + timeout
         while not reached(stats := self.stats()):
@@ -240,7 +244,9 @@ class FaultServer:
                 request.transport.write(head + reply.body[: len(reply.body) // 2])
             if fault is not Fault.STALL:
                 request.transport.close()
-            await asyncio.sleep(3600)  # until the connection is gone, which cancels the handler
+            await asyncio.sleep(
+                3600
+            )  # until the connection is gone, which cancels the handler
         return web.Response(
             body=reply.body,
             status=reply.status,

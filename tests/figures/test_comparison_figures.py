@@ -62,7 +62,9 @@ def group_of(row: Mapping[str, object]) -> str:
     return str(row["panel"]).split(", n ")[0]
 
 
-def test_a_rate_is_its_models_in_its_class_with_its_interval(comparison: Comparison) -> None:
+def test_a_rate_is_its_models_in_its_class_with_its_interval(
+    comparison: Comparison,
+) -> None:
     rows = rows_of(comparison, "rates_fineradscore")
     metrics = {
         metric.label.removesuffix(" (FineRadScore)"): metric.name
@@ -72,18 +74,24 @@ def test_a_rate_is_its_models_in_its_class_with_its_interval(comparison: Compari
     assert len(rows) == 2 * 2 * 4
     for row in rows:
         model = model_of(comparison, row["name"])
-        values = column(comparison, metrics[row["series"]], model, study_class=group_of(row))
+        values = column(
+            comparison, metrics[row["series"]], model, study_class=group_of(row)
+        )
         assert (row["value"], row["n"]) == (pytest.approx(values.mean()), len(values))
         assert row["low"] < row["value"] < row["high"]
 
 
-def test_a_mean_is_its_models_of_all_studies_and_of_each_data_set(comparison: Comparison) -> None:
+def test_a_mean_is_its_models_of_all_studies_and_of_each_data_set(
+    comparison: Comparison,
+) -> None:
     rows = rows_of(comparison, "scores_green")
     assert len(rows) == 5 * 4
     for row in rows:
         group = group_of(row)
         fields = {} if group == "all studies" else {"dataset": group}
-        values = column(comparison, "green", model_of(comparison, row["name"]), **fields)
+        values = column(
+            comparison, "green", model_of(comparison, row["name"]), **fields
+        )
         assert row["value"] == pytest.approx(values.mean())
         assert row["low"] < row["value"] < row["high"]
 
@@ -100,7 +108,9 @@ def test_a_rank_is_its_models_at_its_site(comparison: Comparison) -> None:
             means[model] = scored.mean() if len(scored) else None
         known = [mean for mean in means.values() if mean is not None]
         assert ranks == {
-            model: None if mean is None else 1 + sum(other > mean + 1e-9 for other in known)
+            model: None
+            if mean is None
+            else 1 + sum(other > mean + 1e-9 for other in known)
             for model, mean in means.items()
         }
     assert any(row["value"] is None for row in rows)
@@ -117,7 +127,9 @@ def test_a_bar_is_the_mean_over_its_models_scored_studies(
     comparison: Comparison, rubric: str, levels: tuple[str, ...]
 ) -> None:
     rows = rows_of(comparison, f"errors_{rubric}")
-    panels = dict(zip(dict.fromkeys(row["panel"] for row in rows), (None, *"abcdef"), strict=True))
+    panels = dict(
+        zip(dict.fromkeys(row["panel"] for row in rows), (None, *"abcdef"), strict=True)
+    )
     cell = {cut: number for number, cut in enumerate(cuts(load(rubric)))}
     assert len(rows) == 7 * 4 * len(levels)
     names = list(dict.fromkeys(row["level"] for row in rows))
@@ -127,7 +139,9 @@ def test_a_bar_is_the_mean_over_its_models_scored_studies(
         assert row["value"] == pytest.approx(np.nanmean(counts[cut]))
 
 
-def test_an_error_of_two_categories_is_in_both_and_once_among_all(comparison: Comparison) -> None:
+def test_an_error_of_two_categories_is_in_both_and_once_among_all(
+    comparison: Comparison,
+) -> None:
     counts = np.zeros_like(comparison.panel.tallies["green"])
     cell = {cut: number for number, cut in enumerate(cuts(load("green")))}
     for category in (None, "a", "c"):
@@ -153,7 +167,8 @@ def test_each_data_set_has_a_matrix_of_its_own_studies() -> None:
     figures = figures_of(c)
     for name, rows in (("MIMIC-CXR", range(60)), ("IU-X-ray", range(60, 100))):
         values = [
-            row["value"] for row in figures[f"correlation_pearson_{name}"].spec["data"]["values"]
+            row["value"]
+            for row in figures[f"correlation_pearson_{name}"].spec["data"]["values"]
         ]
         table = correlations(c.panel.take(np.array(rows))).pearson
         assert values == [value for line in table for value in line]

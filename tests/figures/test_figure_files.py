@@ -14,7 +14,13 @@ from seeded_comparison import SIGNATURE, seeded
 from support import EXAMPLES, Invoke
 
 from judge.figures.comparison import comparison_figures
-from judge.figures.files import CAPTIONS, check_figures, page_figures, svg, write_figures
+from judge.figures.files import (
+    CAPTIONS,
+    check_figures,
+    page_figures,
+    svg,
+    write_figures,
+)
 from judge.types import JudgeError
 
 SMALL = seeded(2, 40, others=False, fields=("study_class", "site"))
@@ -24,11 +30,15 @@ CAPTIONS_FILE = CAPTIONS["comparison"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("figures") / "new" / "folder"
-    assert sorted(write_figures(comparison_figures(SMALL), path)) == sorted(path.iterdir())
+    assert sorted(write_figures(comparison_figures(SMALL), path)) == sorted(
+        path.iterdir()
+    )
     return path
 
 
-def test_every_figure_is_there_in_each_form_with_its_signature_and_no_date(folder: Path) -> None:
+def test_every_figure_is_there_in_each_form_with_its_signature_and_no_date(
+    folder: Path,
+) -> None:
     figures = comparison_figures(SMALL).figures
     kinds = {figure.name.split("_")[0] for figure in figures}
     assert kinds == {"scores", "rates", "errors", "ranks", "correlation"}
@@ -44,7 +54,9 @@ def test_every_figure_is_there_in_each_form_with_its_signature_and_no_date(folde
         spec = json.loads((folder / f"{figure.name}.vl.json").read_text("utf-8"))
         assert spec["data"] == figure.spec["data"]
         assert SIGNATURE in spec["description"]
-        width = struct.unpack(">I", (folder / f"{figure.name}.png").read_bytes()[16:20])[0]
+        width = struct.unpack(
+            ">I", (folder / f"{figure.name}.png").read_bytes()[16:20]
+        )[0]
         drawn = float(root.attrib["width"])
         assert drawn <= 720, "wider than a page of 10 inches"
         assert width == pytest.approx(drawn * 300 / 72, rel=0.01)
@@ -64,8 +76,12 @@ def test_each_mark_has_the_place_of_its_number() -> None:
     ]
     rows = figure.spec["data"]["values"]
     assert len(points) == len(rows)
-    values = [float(re.search(r"value: ([\d.]+)%", label)[1]) / 100 for label, _ in points]
-    assert sorted(values) == pytest.approx(sorted(row["value"] for row in rows), abs=0.006)
+    values = [
+        float(re.search(r"value: ([\d.]+)%", label)[1]) / 100 for label, _ in points
+    ]
+    assert sorted(values) == pytest.approx(
+        sorted(row["value"] for row in rows), abs=0.006
+    )
     across = [float(re.search(r"\(([\d.]+),", place)[1]) for _, place in points]
     half = len(points) // 2
     for part in (slice(0, half), slice(half, None)):
@@ -115,7 +131,9 @@ def test_files_of_the_same_name_are_replaced_all_or_none(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(JudgeError, match=re.escape(str(path))):
@@ -128,7 +146,9 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
     runs = []
     for model in ("alder", "birch"):
         path = str(EXAMPLES / f"preds_{model}.json")
-        assert invoke("green", path, EXAMPLES / "refs.json", "--out", model).exit_code == 0
+        assert (
+            invoke("green", path, EXAMPLES / "refs.json", "--out", model).exit_code == 0
+        )
         runs.append(model)
     made = invoke("compare", *runs, "--figures", "f", "--html", "p.html")
     assert made.exit_code == 0, made.stderr
@@ -136,9 +156,16 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
     assert {row["name"] for row in spec["data"]["values"]} == set(runs)
     assert Path("p.html").exists()
     readings = EXAMPLES / "readers" / "readings.csv"
-    assert invoke("import", "tidy", readings, "--section", "findings", "--out", "r").exit_code == 0
+    assert (
+        invoke(
+            "import", "tidy", readings, "--section", "findings", "--out", "r"
+        ).exit_code
+        == 0
+    )
     assert invoke("green", "r/reader-fern", "--out", "judged").exit_code == 0
-    made = invoke("validate", "judged", "--readers", "r", "--figures", "v", "--resamples", 100)
+    made = invoke(
+        "validate", "judged", "--readers", "r", "--figures", "v", "--resamples", 100
+    )
     assert made.exit_code == 0, made.stderr
     validation = {path.name.split(".")[0] for path in Path("v").glob("*.vl.json")}
     assert validation == {"agreement_kendall"}

@@ -30,7 +30,9 @@ def _is_new(text: str, report: list[str]) -> bool:
 def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
     """An annotation that a judge could give: no line corrected twice, none put in twice."""
     report = lines(study.candidate)
-    words = _texts.filter(lambda text: _is_new(text, report) and not re.match(r"\d+: ", text))
+    words = _texts.filter(
+        lambda text: _is_new(text, report) and not re.match(r"\d+: ", text)
+    )
     new = draw(st.lists(words, unique_by=words_of, max_size=6))
     edits: list[Edit] = []
     for at in draw(st.sets(st.integers(0, len(report) - 1))) if report else ():
@@ -44,7 +46,9 @@ def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
                 sorted(draw(st.sets(st.sampled_from(tuple(Category)), min_size=1))),
                 "severity",
                 draw(st.sampled_from(NAMES)),
-                draw(st.text(max_size=40).filter(lambda text: not is_bare_denial(text))),
+                draw(
+                    st.text(max_size=40).filter(lambda text: not is_bare_denial(text))
+                ),
                 edit,
             )
             for edit in draw(st.permutations(edits))

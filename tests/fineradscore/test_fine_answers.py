@@ -31,7 +31,9 @@ def test_what_is_written_is_read_again(annotation: Annotation) -> None:
 
 
 @given(annotations(), st.data())
-def test_no_part_of_an_answer_is_an_answer(annotation: Annotation, data: st.DataObject) -> None:
+def test_no_part_of_an_answer_is_an_answer(
+    annotation: Annotation, data: st.DataObject
+) -> None:
     text = RUBRIC.render(annotation)
     at = data.draw(st.integers(0, len(text) - 1))
     for cut in (text[:at], f"```json\n{text[:at]}", f"```json\n{text[:at]}\n```"):
@@ -52,7 +54,8 @@ def test_scores_follow_from_the_severities(annotation: Annotation) -> None:
         assert measures[f"n_severity{n}"] == severities.count(n)
         for category in Category:
             assert measures[f"severity{n}_{category}"] == sum(
-                item.labels == {"category": item.labels["category"], "severity": (f"severity{n}",)}
+                item.labels
+                == {"category": item.labels["category"], "severity": (f"severity{n}",)}
                 and category in item.labels["category"]
                 for item in annotation.items
             )
@@ -84,7 +87,10 @@ def test_lines_without_a_space_between_them_get_one_where_something_changes() ->
     assert len(lines(study.candidate)) == 3
     assert RUBRIC.editor is not None
     changed = Annotation((error(Edit("change", 1, "Large effusion.")),))
-    assert RUBRIC.editor(changed, study) == "Clear bilaterally. Large effusion. Normal heart."
+    assert (
+        RUBRIC.editor(changed, study)
+        == "Clear bilaterally. Large effusion. Normal heart."
+    )
     deleted = Annotation((error(Edit("delete", 1, "")),))
     assert RUBRIC.editor(deleted, study) == "Clear bilaterally. Normal heart."
 
@@ -93,7 +99,9 @@ def test_lines_without_a_space_between_them_get_one_where_something_changes() ->
     "annotation",
     [
         Annotation((error(None),)),
-        Annotation((error_item([], "severity", "severity1", "why", Edit("delete", 0, "")),)),
+        Annotation(
+            (error_item([], "severity", "severity1", "why", Edit("delete", 0, "")),)
+        ),
         Annotation((Item("matched", "lungs clear"),)),
         Annotation((), explanation="because"),
         Annotation((), values={"confidence": 0.5}),
@@ -108,7 +116,11 @@ def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_whatever_comes_is_an_annotation_or_unparsed(before: str, after: str) -> None:
-    for text in (before, f"{before}{{}}{after}", f'{before}{{"corrections": []}}{after}'):
+    for text in (
+        before,
+        f"{before}{{}}{after}",
+        f'{before}{{"corrections": []}}{after}',
+    ):
         with suppress(UnparsedError):
             assert RUBRIC.parse(text, STUDY).items == ()
 
@@ -121,7 +133,10 @@ def test_the_form_of_the_original_is_read_where_it_was_asked_for() -> None:
         RUBRIC.parse(text, STUDY)
     theirs = for_prompt(RUBRIC, "fineradscore-official", "gpt-4o")
     found = theirs.parse(text, STUDY)
-    assert [item.label("severity") for item in found.items] == ["severity4", "severity1"]
+    assert [item.label("severity") for item in found.items] == [
+        "severity4",
+        "severity1",
+    ]
     assert theirs.parse("{}", STUDY).items == ()
     with pytest.raises(UnparsedError, match="missing field"):
         RUBRIC.parse("{}", STUDY)

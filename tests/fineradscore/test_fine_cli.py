@@ -30,12 +30,16 @@ def test_the_corrected_report_is_kept(fine_run: Path) -> None:
             assert record["corrected"] == record["candidate"]
 
 
-def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path: Path) -> None:
+def test_audit_shows_an_edit_that_reads_without_colour(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     preds = write_json(
-        tmp_path / "p.json", {"1": "Lungs are clear. Small right effusion. Old rib fracture."}
+        tmp_path / "p.json",
+        {"1": "Lungs are clear. Small right effusion. Old rib fracture."},
     )
     refs = write_json(
-        tmp_path / "r.json", {"1": "Lungs are clear. Small left effusion. Large pneumothorax."}
+        tmp_path / "r.json",
+        {"1": "Lungs are clear. Small left effusion. Large pneumothorax."},
     )
     assert invoke("fineradscore", preds, refs, "--out", "run").exit_code == 0
     text = invoke("audit", "run", "1").stdout
@@ -47,13 +51,17 @@ def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path:
     assert re.search(r"^- 2  Old rib fracture\.$", shown, re.MULTILINE)
     assert re.search(r"^\+    Large pneumothorax\.$", shown, re.MULTILINE)
     assert re.search(r"\[[34] \w+\] \(b\) missing finding", shown)
-    signs = [line[0] for line in shown.splitlines() if re.match(r"[ +-] (\d+| )  \S", line)]
+    signs = [
+        line[0] for line in shown.splitlines() if re.match(r"[ +-] (\d+| )  \S", line)
+    ]
     assert signs == [" ", "-", "+", "-", "+"]
     assert '"corrections"' in invoke("audit", "run", "1", "--raw").stdout
     assert "1" in invoke("audit", "run", "--worst", "1").stdout
 
 
-def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_path: Path) -> None:
+def test_prompt_annotation_and_audit_number_the_lines_alike(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     candidate = (
         "FINDINGS: The heart is\nnormal. 1. Clear lungs.\n- Port in place\n"
         "IMPRESSION: Old rib fracture."
@@ -62,7 +70,12 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
     refs = write_json(
         tmp_path / "r.json", {"1": "The heart is normal. Clear lungs. Port in place."}
     )
-    assert invoke("fineradscore", preds, refs, "--section", "report", "--out", "run").exit_code == 0
+    assert (
+        invoke(
+            "fineradscore", preds, refs, "--section", "report", "--out", "run"
+        ).exit_code
+        == 0
+    )
     prompt = prompts.load("fineradscore").messages("REF", candidate)[-1].content
     asked = re.findall(r"^(\d+): (.*)$", prompt, re.MULTILINE)
     audit = invoke("audit", "run", "1").stdout

@@ -46,7 +46,9 @@ def test_a_tension_pneumothorax_is_not_a_granuloma() -> None:
 
 def test_one_place_gets_one_correction() -> None:
     """Several discrepancies of a line are one correction with all their categories."""
-    study = Study("s", "Small left effusion. Old text.", "Large right effusion. New text.")
+    study = Study(
+        "s", "Small left effusion. Old text.", "Large right effusion. New text."
+    )
     comparison = ReportComparison(
         (
             Discrepancy(Category.WRONG_SEVERITY, 2, "effusion", "Size.", 0, 0),
@@ -69,19 +71,31 @@ def test_one_place_gets_one_correction() -> None:
 
 @pytest.fixture
 def reports(shared: Path) -> dict[str, dict[str, Any]]:
-    return {path.stem: json.loads(path.read_text("utf-8")) for path in shared.glob("*.json")}
+    return {
+        path.stem: json.loads(path.read_text("utf-8")) for path in shared.glob("*.json")
+    }
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("section", ["section_findings", "section_impression", "report"])
-def test_a_report_needs_no_correction_into_itself(reports: dict[str, Any], section: str) -> None:
-    texts = [ref[section] for ref in reports["refs"].values() if isinstance(ref[section], str)]
+@pytest.mark.parametrize(
+    "section", ["section_findings", "section_impression", "report"]
+)
+def test_a_report_needs_no_correction_into_itself(
+    reports: dict[str, Any], section: str
+) -> None:
+    texts = [
+        ref[section]
+        for ref in reports["refs"].values()
+        if isinstance(ref[section], str)
+    ]
     assert len(texts) >= 500
     assert all(not annotate(text, text).items for text in texts)
 
 
 def test_a_candidate_that_says_nothing_lacks_every_line() -> None:
-    annotation = annotate("Heart size normal. Large left pneumothorax. No effusion.", " \n")
+    annotation = annotate(
+        "Heart size normal. Large left pneumothorax. No effusion.", " \n"
+    )
     assert told(annotation) == [
         ("insert", None, "Heart size normal.", "b", 1),
         ("insert", None, "Large left pneumothorax.", "b", 4),

@@ -31,7 +31,9 @@ def summary_of(shares: dict[int, float]) -> dict[str, Any]:
         errors = ()
         if severity:
             categories, edit = [Category.FALSE_FINDING], Edit("delete", 0, "")
-            errors = (error_item(categories, "severity", NAMES[severity - 1], "why", edit),)
+            errors = (
+                error_item(categories, "severity", NAMES[severity - 1], "why", edit),
+            )
         annotation = Annotation(errors)
         measures = RUBRIC.measured(annotation, study)
         for _ in range(round(share * N)):
@@ -45,12 +47,16 @@ ABNORMAL = [
 ]
 
 
-@pytest.mark.parametrize(("inverse", "insignificant", "not_actionable", "rest"), ABNORMAL)
+@pytest.mark.parametrize(
+    ("inverse", "insignificant", "not_actionable", "rest"), ABNORMAL
+)
 def test_abnormal_studies(
     inverse: float, insignificant: float, not_actionable: float, rest: float
 ) -> None:
     significant = 1 - insignificant
-    mean_rest = (1 / inverse - not_actionable - 2 * (insignificant - not_actionable)) / significant
+    mean_rest = (
+        1 / inverse - not_actionable - 2 * (insignificant - not_actionable)
+    ) / significant
     assert mean_rest == pytest.approx(rest, abs=0.005)
     fourths = (mean_rest - 3) * significant
     shares = {
@@ -63,8 +69,12 @@ def test_abnormal_studies(
     assert min(shares.values()) > 0
     found = summary_of(shares)["statistics"]
     assert found["inverse_fineradscore"]["value"] == pytest.approx(inverse, abs=5e-4)
-    assert found["no_significant_error"]["value"] == pytest.approx(insignificant, abs=1e-3)
-    assert found["no_actionable_error"]["value"] == pytest.approx(not_actionable, abs=1e-3)
+    assert found["no_significant_error"]["value"] == pytest.approx(
+        insignificant, abs=1e-3
+    )
+    assert found["no_actionable_error"]["value"] == pytest.approx(
+        not_actionable, abs=1e-3
+    )
 
 
 NORMAL_INVERSE, NORMAL_INSIGNIFICANT = 0.734, 0.9195
@@ -77,8 +87,12 @@ def test_normal_studies() -> None:
     seconds = mean - 1 - 2 * thirds - 3 * fourths
     assert 0 < seconds < NORMAL_INSIGNIFICANT
     ones = NORMAL_INSIGNIFICANT - seconds
-    found = summary_of({0: ones - 0.05, 1: 0.05, 2: seconds, 3: thirds, 4: fourths})["statistics"]
+    found = summary_of({0: ones - 0.05, 1: 0.05, 2: seconds, 3: thirds, 4: fourths})[
+        "statistics"
+    ]
     inverse = found["inverse_fineradscore"]
     assert inverse["value"] == pytest.approx(NORMAL_INVERSE, abs=5e-4)
     assert inverse["low"] < NORMAL_INVERSE < inverse["high"]
-    assert found["no_significant_error"]["value"] == pytest.approx(NORMAL_INSIGNIFICANT, abs=1e-3)
+    assert found["no_significant_error"]["value"] == pytest.approx(
+        NORMAL_INSIGNIFICANT, abs=1e-3
+    )

@@ -22,10 +22,19 @@ SITUATIONS: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "an empty file": (("green", "empty.json", REFS, *OUT), ("empty.json",)),
     "an id twice": (("green", "twice.json", REFS, *OUT), ("made-001", "twice.json")),
     "other ids": (("green", "other.json", REFS, *OUT), ("other.json",)),
-    "a field that is not there": ((*JUDGE, "--candidate-field", "said", *OUT), ("said",)),
+    "a field that is not there": (
+        (*JUDGE, "--candidate-field", "said", *OUT),
+        ("said",),
+    ),
     "grouped by an unknown field": ((*JUDGE, "--by", "ward", *OUT), ("ward",)),
-    "an unknown judge": ((*JUDGE, "--judge", "lexicon:none.yaml", *OUT), ("none.yaml",)),
-    "a lexicon that is none": ((*JUDGE, "--judge", "lexicon:broken.json", *OUT), ("broken.json",)),
+    "an unknown judge": (
+        (*JUDGE, "--judge", "lexicon:none.yaml", *OUT),
+        ("none.yaml",),
+    ),
+    "a lexicon that is none": (
+        (*JUDGE, "--judge", "lexicon:broken.json", *OUT),
+        ("broken.json",),
+    ),
     "a prompt file that is none": (
         (*JUDGE, "--judge", "gpt-4o", "--prompt", "./broken.json", "--dry-run", *OUT),
         ("broken.json",),
@@ -46,7 +55,10 @@ SITUATIONS: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "no rules for a rubric": (("direct", PREDS, REFS, *OUT), ("--judge",)),
     "the folder has another run": ((*JUDGE, "--out", OTHER), (OTHER,)),
     "a number out of range": ((*JUDGE, "--reask", "-1", *OUT), ("--reask",)),
-    "a word for a number": ((*JUDGE, "--concurrency", "many", *OUT), ("--concurrency",)),
+    "a word for a number": (
+        (*JUDGE, "--concurrency", "many", *OUT),
+        ("--concurrency",),
+    ),
     "a section that does not exist": ((*JUDGE, "--section", "title", *OUT), ("title",)),
     "an unknown option": ((*JUDGE, "--loud", *OUT), ("--loud",)),
     "the cache is a file": (
@@ -75,22 +87,37 @@ SITUATIONS: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     ),
     "rates of no run": (("rates", "made"), ("made",)),
     "rates by an unknown field": (("rates", GREEN, "--by", "ward"), ("ward",)),
-    "a panel of other studies": (("panel", GREEN, OTHER, "--rule", "mean", *OUT), (OTHER,)),
+    "a panel of other studies": (
+        ("panel", GREEN, OTHER, "--rule", "mean", *OUT),
+        (OTHER,),
+    ),
     "readers of other studies": (("validate", GREEN, "--readers", OTHER), (OTHER,)),
     "no study of that name": (("audit", GREEN, "made-999"), ("made-999",)),
-    "an unknown layout of readers": (("import", "poem", "broken.json", *OUT), ("poem",)),
+    "an unknown layout of readers": (
+        ("import", "poem", "broken.json", *OUT),
+        ("poem",),
+    ),
     "errors of two rubrics": (("errors", GREEN, "crimson made up"), ("crimson",)),
-    "stress of an unknown change": (("stress", REFS, "--changes", "rhyme", *OUT), ("rhyme",)),
+    "stress of an unknown change": (
+        ("stress", REFS, "--changes", "rhyme", *OUT),
+        ("rhyme",),
+    ),
     "an unknown command": (("gren", PREDS), ("gren",)),
 }
 
 
 def exits(place: Place) -> dict[str, object]:
     """Return the exit code of each, whether it names what it must, and what it does not do."""
-    for rubric, which in (("green", "made up"), ("green", "examples"), ("crimson", "made up")):
+    for rubric, which in (
+        ("green", "made up"),
+        ("green", "examples"),
+        ("crimson", "made up"),
+    ):
         place.built_in(rubric, which)
     place.of_model("cedar")
-    Path("broken.json").write_text('{"made-001": {"model_prediction": "Clear lun', "utf-8")
+    Path("broken.json").write_text(
+        '{"made-001": {"model_prediction": "Clear lun', "utf-8"
+    )
     Path("empty.json").write_text("", "utf-8")
     record = {"study_id": "made-001", "model_prediction": "Clear lungs."}
     Path("twice.json").write_text(json.dumps([record, record]), "utf-8")
@@ -100,12 +127,15 @@ def exits(place: Place) -> dict[str, object]:
     return {what: _end(place, *SITUATIONS[what]) for what in SITUATIONS}
 
 
-def _end(place: Place, words: tuple[object, ...], named: tuple[str, ...]) -> dict[str, object]:
+def _end(
+    place: Place, words: tuple[object, ...], named: tuple[str, ...]
+) -> dict[str, object]:
     done = place.call(*words)
     said = " ".join(done.stderr.split())
     return {
         "exit code": done.exit_code,
         "names": {name: name in said for name in named},
-        "has a traceback": "Traceback" in done.output or not isinstance(done.exception, SystemExit),
+        "has a traceback": "Traceback" in done.output
+        or not isinstance(done.exception, SystemExit),
         "made a folder": Path("not-made").exists(),
     }

@@ -96,7 +96,14 @@ class Place:
         """Return a run that asked the recorded server."""
         with RecordedServer(rubric) as server:
             how = ("--judge", "model-x", "--base-url", server.url, "--reask", 1)
-            how += ("--give-up-after", 0, "--min-coverage", 0, "--cache", f"cache-{rubric}")
+            how += (
+                "--give-up-after",
+                0,
+                "--min-coverage",
+                0,
+                "--cache",
+                f"cache-{rubric}",
+            )
             how += ("--reply", "text" if rubric == "green" else "structured")
             return self.run(f"asked {rubric} {which}", rubric, *SETS[which], *how)
 
@@ -136,9 +143,12 @@ def _runs(make: Callable[[Place, str, str], str], rubric: str, place: Place) -> 
     goldens = {}
     for which in SETS:
         out = make(place, rubric, which)
-        with (place.folder / out / "studies.csv").open(encoding="utf-8", newline="") as file:
+        with (place.folder / out / "studies.csv").open(
+            encoding="utf-8", newline=""
+        ) as file:
             rows = [
-                {key: _number(cell) for key, cell in row.items()} for row in csv.DictReader(file)
+                {key: _number(cell) for key, cell in row.items()}
+                for row in csv.DictReader(file)
             ]
         goldens[which] = {"summary": place.summary(out), "studies": rows}
     return goldens
@@ -162,7 +172,9 @@ def _answers(rubric: str, _place: Place) -> object:
 
 
 def _read(rubric: rubrics.Rubric, answer: Mapping[str, Any]) -> object:
-    study = Study("s", answer["reference"], answer["candidate"], modality=answer.get("modality"))
+    study = Study(
+        "s", answer["reference"], answer["candidate"], modality=answer.get("modality")
+    )
     parse, measured = rubric.parse, rubric.measured
     if answer.get("reply") == "structured":
         assert rubric.structured
@@ -173,7 +185,10 @@ def _read(rubric: rubrics.Rubric, answer: Mapping[str, Any]) -> object:
         annotation = parse(answer["text"], study, complete=answer["complete"])
     except UnparsedError as error:
         return {"unparsed": error.reason}
-    return {"annotation": _plain(annotation), "measures": dict(measured(annotation, study))}
+    return {
+        "annotation": _plain(annotation),
+        "measures": dict(measured(annotation, study)),
+    }
 
 
 def _plain(annotation: Annotation) -> object:
@@ -200,8 +215,14 @@ def _plain(annotation: Annotation) -> object:
 def _signatures(place: Place) -> object:
     built_in = [place.built_in(rubric, which) for rubric in RUBRICS for which in SETS]
     models = [place.of_model(model) for model in MODELS]
-    asked = [place.asked(rubric, which) for rubric in ("green", "fineradscore") for which in SETS]
-    return {out: place.summary(out)["signature"] for out in (*built_in, *models, *asked)}
+    asked = [
+        place.asked(rubric, which)
+        for rubric in ("green", "fineradscore")
+        for which in SETS
+    ]
+    return {
+        out: place.summary(out)["signature"] for out in (*built_in, *models, *asked)
+    }
 
 
 def _prompts(_place: Place) -> object:
@@ -214,9 +235,15 @@ def _compare(place: Place) -> object:
     few = ("--resamples", 200, "--flips", 500, "--seed", 7)
     green = [f"{model}=green-{model}" for model in MODELS]
     return {
-        "three rubrics, by class": place.printed("compare", *runs, *few, "--by", "study_class"),
-        "by site": place.printed("compare", *green, "--by", "site", "--sort", "green_errors", *few),
-        "without patients": place.printed("compare", *green, "--patient-field", "none", *few),
+        "three rubrics, by class": place.printed(
+            "compare", *runs, *few, "--by", "study_class"
+        ),
+        "by site": place.printed(
+            "compare", *green, "--by", "site", "--sort", "green_errors", *few
+        ),
+        "without patients": place.printed(
+            "compare", *green, "--patient-field", "none", *few
+        ),
         "no tests": place.printed("compare", *green, "--no-tests"),
     }
 
@@ -224,7 +251,9 @@ def _compare(place: Place) -> object:
 def _readers(place: Place) -> str:
     """Return the folder of the runs of the example readers."""
     if not Path("readers").exists():
-        place.printed("import", "tidy", "examples/readers/readings.csv", "--out", "readers")
+        place.printed(
+            "import", "tidy", "examples/readers/readings.csv", "--out", "readers"
+        )
     return "readers"
 
 
@@ -250,8 +279,12 @@ def _rates(place: Place) -> object:
     one = f"{_readers(place)}/reader-reed"
     return {
         "plain": place.printed("rates", first, "--by", "site"),
-        "all readers": place.printed("rates", first, "--readings", "readers", *at_random),
-        "one reader": place.printed("rates", first, "--readings", one, *at_random, "--by", "site"),
+        "all readers": place.printed(
+            "rates", first, "--readings", "readers", *at_random
+        ),
+        "one reader": place.printed(
+            "rates", first, "--readings", one, *at_random, "--by", "site"
+        ),
     }
 
 
@@ -262,13 +295,18 @@ def _panel(place: Place) -> object:
         for rule in ("majority", "mean")
     }
     return {
-        rule: {"summary": place.summary(out), "rates": place.printed("rates", out, "--by", "site")}
+        rule: {
+            "summary": place.summary(out),
+            "rates": place.printed("rates", out, "--by", "site"),
+        }
         for rule, out in rules.items()
     }
 
 
 def _stress(place: Place) -> object:
-    return place.printed("stress", "made/refs.json", "-n", 40, "--seed", 1, "--out", "stress")
+    return place.printed(
+        "stress", "made/refs.json", "-n", 40, "--seed", 1, "--out", "stress"
+    )
 
 
 def _errors(place: Place) -> object:
@@ -284,7 +322,10 @@ GOLDENS: dict[str, Callable[[Place], object]] = {
     "asked-green": partial(_runs, Place.asked, "green"),
     "asked-fineradscore": partial(_runs, Place.asked, "fineradscore"),
     "signatures": _signatures,
-    **{f"answers-{rubric}": partial(_answers, rubric) for rubric in (*RUBRICS, "direct")},
+    **{
+        f"answers-{rubric}": partial(_answers, rubric)
+        for rubric in (*RUBRICS, "direct")
+    },
     "keys": lambda _place: cache_keys(),
     "prompts": _prompts,
     "compare": _compare,
@@ -316,7 +357,9 @@ def renamed(value: object, path: str = "") -> Any:
         return value
     names = {key: RENAMED.get(f"{path}/{key}", RENAMED.get(key, key)) for key in value}
     return {
-        new: renamed(value[key], f"{path}/{key}") for key, new in names.items() if new is not None
+        new: renamed(value[key], f"{path}/{key}")
+        for key, new in names.items()
+        if new is not None
     }
 
 
@@ -354,7 +397,9 @@ def check(name: str, place: Place) -> None:
     """Fail where a golden is not what was recorded."""
     now = json.loads(json.dumps(GOLDENS[name](place)))
     found = sorted(
-        differences(renamed(load(RECORDED / f"{name}.json.gz"), f"/{name}"), now, f"/{name}")
+        differences(
+            renamed(load(RECORDED / f"{name}.json.gz"), f"/{name}"), now, f"/{name}"
+        )
     )
     shown = "\n".join(found[:20])
     assert not found, f"{len(found)} values of the golden {name} differ:\n{shown}"

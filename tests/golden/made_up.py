@@ -60,7 +60,10 @@ FINDINGS = {
         ),
         ("Mild interstitial edema, worse than before.", "Severe interstitial edema."),
         ("Bibasilar atelectasis, unchanged.", "Right basilar atelectasis."),
-        ("Hyperinflated lungs with flattened diaphragms, as in emphysema.", "The lungs are clear."),
+        (
+            "Hyperinflated lungs with flattened diaphragms, as in emphysema.",
+            "The lungs are clear.",
+        ),
         (
             "A cavity in the right apex has become smaller.",
             "A mass in the right apex has become larger.",
@@ -84,13 +87,19 @@ FINDINGS = {
         ),
     ),
     "bones": (
-        ("Healing fracture of the left sixth rib.", "Healing fracture of the right sixth rib."),
+        (
+            "Healing fracture of the left sixth rib.",
+            "Healing fracture of the right sixth rib.",
+        ),
         ("Old compression fracture of T11.", "The bones are intact."),
         (
             "The right internal jugular line ends in the upper SVC.",
             "The left PICC ends in the right atrium.",
         ),
-        ("Endotracheal tube 4 cm above the carina.", "Endotracheal tube 1 cm above the carina."),
+        (
+            "Endotracheal tube 4 cm above the carina.",
+            "Endotracheal tube 1 cm above the carina.",
+        ),
     ),
 }
 ADDED = (
@@ -104,14 +113,20 @@ ADDED = (
 def _study(rng: random.Random, at: int) -> tuple[dict[str, str], dict[str, str]]:
     """Return a study, and what each of its sentences is when it is got wrong."""
     is_abnormal = rng.random() < 0.6
-    changed = set(rng.sample(list(NORMAL), rng.choice((1, 1, 2, 3)))) if is_abnormal else set()
+    changed = (
+        set(rng.sample(list(NORMAL), rng.choice((1, 1, 2, 3))))
+        if is_abnormal
+        else set()
+    )
     wrong = {}
     for part, wordings in NORMAL.items():
         if part in changed:
             right, other = rng.choice(FINDINGS[part])
             wrong[right] = other
         elif part != "bones" or rng.random() < 0.7:
-            wrong[rng.choice(wordings)] = rng.choice((rng.choice(FINDINGS[part])[0], ""))
+            wrong[rng.choice(wordings)] = rng.choice(
+                (rng.choice(FINDINGS[part])[0], "")
+            )
     said = " ".join(wrong)
     closing = next(iter(wrong)) if is_abnormal else "No acute process in the chest."
     study = {
@@ -127,7 +142,9 @@ def _study(rng: random.Random, at: int) -> tuple[dict[str, str], dict[str, str]]
 
 
 def _prediction(rng: random.Random, wrong: dict[str, str], error_rate: float) -> str:
-    said = [other if rng.random() < error_rate else right for right, other in wrong.items()]
+    said = [
+        other if rng.random() < error_rate else right for right, other in wrong.items()
+    ]
     if rng.random() < error_rate / 2:
         said.insert(rng.randrange(len(said) + 1), rng.choice(ADDED))
     return " ".join(filter(None, said))

@@ -11,7 +11,10 @@ from golden import GOLDENS, RECORDED, place_in, save
 
 def record(names: list[str]) -> None:
     """Compute each golden and write it."""
-    with tempfile.TemporaryDirectory() as folder, place_in(Path(folder) / "place") as place:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        place_in(Path(folder) / "place") as place,
+    ):
         for name in names:
             save(RECORDED / f"{name}.json.gz", GOLDENS[name](place))
             print(name, (RECORDED / f"{name}.json.gz").stat().st_size)

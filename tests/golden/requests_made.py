@@ -42,11 +42,15 @@ def cache_keys() -> list[str]:
             schema=SCHEMAS[at % 3],
         )
         found.append(
-            cache.key(request, attempt=at % 4 // 2, repeat=at % 5 // 3, sample=at % 6 // 4)
+            cache.key(
+                request, attempt=at % 4 // 2, repeat=at % 5 // 3, sample=at % 6 // 4
+            )
         )
     for name in WORDINGS:
         messages = prompts.load(name).messages(
             "The lungs are clear.", "Small effusion. Clear lungs."
         )
-        found.append(cache.key(CompletionRequest("chat", "model-x", messages, SAMPLINGS[1])))
+        found.append(
+            cache.key(CompletionRequest("chat", "model-x", messages, SAMPLINGS[1]))
+        )
     return found

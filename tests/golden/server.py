@@ -17,7 +17,9 @@ class RecordedServer:
     """Answers chat requests with the replies in `inputs/replies-RUBRIC.json.gz`."""
 
     def __init__(self, rubric: str) -> None:
-        replies = json.loads(gzip.decompress((REPLIES / f"replies-{rubric}.json.gz").read_bytes()))
+        replies = json.loads(
+            gzip.decompress((REPLIES / f"replies-{rubric}.json.gz").read_bytes())
+        )
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -29,7 +31,10 @@ class RecordedServer:
                 text, end = replies[at]
                 message = {"role": "assistant", "content": text}
                 if end == "refusal":
-                    message, end = {"role": "assistant", "content": None, "refusal": text}, "stop"
+                    message, end = (
+                        {"role": "assistant", "content": None, "refusal": text},
+                        "stop",
+                    )
                 choice = {"index": 0, "message": message, "finish_reason": end}
                 usage = {"prompt_tokens": 100, "completion_tokens": 10}
                 reply = {"choices": [choice], "model": "model-x", "usage": usage}

@@ -19,7 +19,9 @@ TITLES = {
     "matched": "Matched Findings",
 }
 KEYS = [f"{level}_{category.value}" for level in LEVELS for category in Category]
-STUDY = Study("s1", "Small right pleural effusion. Heart normal.", "Moderate left effusion.")
+STUDY = Study(
+    "s1", "Small right pleural effusion. Heart normal.", "Moderate left effusion."
+)
 PUBLISHED = {
     "a": "False report of a finding in the candidate",
     "b": "Missing a finding present in the reference",
@@ -56,19 +58,46 @@ _OF_GRAMMAR: dict[str, list[str]] = {
     "label": ["published", "short", "none"],
     "layout": ["lines", "leave out", "reverse"],
     "trail": [""],
-    "around": ["{}", "```\n{}\n```", "<think>\nMatched Findings: 7.\n</think>\n{}", "{}</s>"],
+    "around": [
+        "{}",
+        "```\n{}\n```",
+        "<think>\nMatched Findings: 7.\n</think>\n{}",
+        "{}</s>",
+    ],
 }
 _OTHER: dict[str, list[str]] = {
     "mark": ["{m})", "{u}.", "[{m}]", "{m}.)", "", "({m}", "{d}."],
     "separator": [" - ", " \u2013 ", " \u2192 ", " = ", " "],
     "count": [
-        *("({n}) ", "[{n}]. ", "<{n}>. ", "\\boxed{{{n}}}. ", "~~9~~ {n}. ", "{n} errors. "),
+        *(
+            "({n}) ",
+            "[{n}]. ",
+            "<{n}>. ",
+            "\\boxed{{{n}}}. ",
+            "~~9~~ {n}. ",
+            "{n} errors. ",
+        ),
         *("{n}: ", "{n}) ", "at least {n}. ", "", "{n}/9. ", "0{n}. ", "**1**{n}. "),
     ],
     "list": [
-        *("nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck")
+        *(
+            "nested",
+            "inline numbers",
+            "inline brackets",
+            "commas",
+            "one more",
+            "none",
+            "struck",
+        )
     ],
-    "zero": ["0 (none)", "0. The candidate adds nothing.", "-", "", "0; fine", "none that matters"],
+    "zero": [
+        "0 (none)",
+        "0. The candidate adds nothing.",
+        "-",
+        "",
+        "0; fine",
+        "none that matters",
+    ],
     "head": ["{} (2 total):", "{} -", "1. {}"],
     "label": ["other", "number"],
     "layout": ["one line", "table", "twice"],
@@ -105,7 +134,9 @@ def made(rng: random.Random, style: dict[str, str]) -> Made:
     stated[rng.choice(KEYS[:6])] = 0
     if not any(stated[key] for key in KEYS[:6]):
         stated["significant_a"] = 2
-    parts = [f"{style['head'].format(TITLES['explanation'])}\nThe reports were compared."]
+    parts = [
+        f"{style['head'].format(TITLES['explanation'])}\nThe reports were compared."
+    ]
     for level in LEVELS:
         counts = {letter: stated[f"{level}_{letter}"] for letter in "abcdef"}
         lines = [

@@ -27,8 +27,12 @@ ADVERSARIAL: dict[str, Any] = yaml.safe_load(
 )
 
 
-def answer(significant: str = "None.", insignificant: str = "None.", matched: str = "0.") -> str:
-    return SECTIONS.format(significant=significant, insignificant=insignificant, matched=matched)
+def answer(
+    significant: str = "None.", insignificant: str = "None.", matched: str = "0."
+) -> str:
+    return SECTIONS.format(
+        significant=significant, insignificant=insignificant, matched=matched
+    )
 
 
 def read(text: str, *, complete: bool = True) -> Annotation | None:
@@ -57,7 +61,9 @@ def test_an_adversarial_answer_gives_no_wrong_number(
 ) -> None:
     found = counts(answer(**{part: text}))
     names = {"m": "matched"}
-    wanted = truth and {names.get(key, f"significant_{key}"): n for key, n in truth.items()}
+    wanted = truth and {
+        names.get(key, f"significant_{key}"): n for key, n in truth.items()
+    }
     assert found is None or (truth is not None and found == (wanted or {})), found
 
 
@@ -73,7 +79,11 @@ def test_what_is_in_the_grammar_is_read_as_it_stands() -> None:
 
 @pytest.mark.parametrize(
     ("part", "style"),
-    [(part, style) for part, styles in PARTS.items() for style in styles[N_READ[part] :]],
+    [
+        (part, style)
+        for part, styles in PARTS.items()
+        for style in styles[N_READ[part] :]
+    ],
 )
 def test_what_is_not_in_the_grammar_is_unparsed(part: str, style: str) -> None:
     for seed in range(20):
@@ -97,7 +107,9 @@ def test_cut_anywhere_never_shows_another_count() -> None:
 EDITS = st.lists(
     st.tuples(
         st.floats(0, 1),
-        st.sampled_from(["", "1", "2.", "(b)", ";", "\n", "\n- x", ": ", "None", "0. ", "**"]),
+        st.sampled_from(
+            ["", "1", "2.", "(b)", ";", "\n", "\n- x", ": ", "None", "0. ", "**"]
+        ),
         st.integers(0, 3),
     ),
     min_size=1,
@@ -120,10 +132,14 @@ def test_an_edited_answer_is_honest_or_unparsed(
     if found is not None:
         listed = dict.fromkeys([*KEYS, "matched"], 0)
         for item in found.items:
-            place = item.labels and f"{item.label('significance')}_{item.label('category')}"
+            place = (
+                item.labels and f"{item.label('significance')}_{item.label('category')}"
+            )
             listed[place or "matched"] += 1
         assert listed == found.stated_counts
-        assert RUBRIC.parse(RUBRIC.render(found), STUDY, complete=True) == as_written(found)
+        assert RUBRIC.parse(RUBRIC.render(found), STUDY, complete=True) == as_written(
+            found
+        )
 
 
 @pytest.mark.parametrize(
@@ -142,12 +158,18 @@ def test_an_edited_answer_is_honest_or_unparsed(
         (answer(significant="(b): 0. x"), "contradiction"),
         (answer(significant="(b): 1. Not an error."), "doubtful item"),
         (answer(significant="(b): 1. effusion (not an error)"), "contradiction"),
-        (answer(significant="(b): 1. scar (clinically insignificant)"), "contradiction"),
+        (
+            answer(significant="(b): 1. scar (clinically insignificant)"),
+            "contradiction",
+        ),
         (answer(significant="(b): 1. scar, not significant"), "contradiction"),
         (answer(insignificant="(b): 1. Significant: scar"), "contradiction"),
         (answer(significant="(b): 2. scar; Scar."), "contradiction"),
         (answer(significant="(b): 1. scar\n(d): 1. SCAR"), "contradiction"),
-        (answer(significant="(b): 1. scar", insignificant="(b): 1. scar"), "contradiction"),
+        (
+            answer(significant="(b): 1. scar", insignificant="(b): 1. scar"),
+            "contradiction",
+        ),
         (answer(significant="(b): 1. scar", matched="1. Scar."), "contradiction"),
         (answer(matched="2. heart; Heart."), "contradiction"),
         (answer(matched="0.\nDone."), "contradiction"),

@@ -22,20 +22,30 @@ from judge.types import Annotation, Study, UnparsedError
 
 REPOSITORY = os.environ.get("JUDGE_GREEN_REPOSITORY", "")
 RUBRIC = for_prompt(STRICT, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b")
-STUDY = Study("s", "Small left effusion. Heart is enlarged.", "Large right effusion. A nodule.")
+STUDY = Study(
+    "s", "Small left effusion. Heart is enlarged.", "Large right effusion. A nodule."
+)
 # The files' blobs, and the columns that hold answers.
 FILES = {
     "488c390c671d416fc6ff5cbc89621d14d4f1c0b3": "generated response to prompt",
     "42d7873381045ecd8de135293eb621dec6cdc8bc": "evaluation",
     "d604bb3c00867f22c491ffac00c30c72d03b760e": "evaluation",
 }
-SCRIPT = "2c11c1535b421d4c9b029e3b67d93206e90a311d"  # a test with five answers as constants
-SECTIONS = ("Clinically Significant Errors", "Clinically Insignificant Errors", "Matched Findings")
+SCRIPT = (
+    "2c11c1535b421d4c9b029e3b67d93206e90a311d"  # a test with five answers as constants
+)
+SECTIONS = (
+    "Clinically Significant Errors",
+    "Clinically Insignificant Errors",
+    "Matched Findings",
+)
 
 
 def blob(name: str) -> str:
     command = ["git", "-C", REPOSITORY, "cat-file", "blob", name]
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8")
+    return subprocess.run(command, capture_output=True, check=True).stdout.decode(
+        "utf-8"
+    )
 
 
 def real_answers() -> list[str]:
@@ -43,16 +53,24 @@ def real_answers() -> list[str]:
     for name, column in FILES.items():
         answers += [row[column] for row in csv.DictReader(io.StringIO(blob(name)))]
     constants = [
-        node.value for node in ast.walk(ast.parse(blob(SCRIPT))) if isinstance(node, ast.Constant)
+        node.value
+        for node in ast.walk(ast.parse(blob(SCRIPT)))
+        if isinstance(node, ast.Constant)
     ]
-    answers += [text for text in constants if isinstance(text, str) and "Matched Findings]" in text]
+    answers += [
+        text
+        for text in constants
+        if isinstance(text, str) and "Matched Findings]" in text
+    ]
     return answers
 
 
 def counted_by_reference(text: str) -> dict[str, int]:
     """The counts as the reference implementation takes them (green_score/green.py)."""
     counts = dict.fromkeys([*STRICT_KEYS, "matched"], 0)
-    for level, title in zip(("significant", "insignificant", ""), SECTIONS, strict=True):
+    for level, title in zip(
+        ("significant", "insignificant", ""), SECTIONS, strict=True
+    ):
         found = re.search(rf"\[{title}\]:\s*(.*?)(?:\n\s*\n|\Z)", text, re.DOTALL)
         if found is None or found[1].startswith("No"):
             continue
@@ -66,7 +84,9 @@ def counted_by_reference(text: str) -> dict[str, int]:
     return counts
 
 
-STRICT_KEYS = [f"{level}_{one}" for level in ("significant", "insignificant") for one in "abcdef"]
+STRICT_KEYS = [
+    f"{level}_{one}" for level in ("significant", "insignificant") for one in "abcdef"
+]
 
 
 @pytest.mark.skipif(not REPOSITORY, reason="JUDGE_GREEN_REPOSITORY names no copy")
@@ -85,7 +105,9 @@ def test_real_answers_are_read_as_the_reference_implementation_reads_them() -> N
     assert refused == ["doubtful item"]
 
 
-def answer(significant: str, insignificant: str = "None.", matched: str = "1. Effusion.") -> str:
+def answer(
+    significant: str, insignificant: str = "None.", matched: str = "1. Effusion."
+) -> str:
     return (
         f":\nThe reports differ.\n\n[{SECTIONS[0]}]:\n{significant}\n\n"
         f"[{SECTIONS[1]}]:\n{insignificant}\n\n[{SECTIONS[2]}]:\n{matched}</s>"
@@ -111,7 +133,11 @@ B, D = (
 
 def test_a_semicolon_behind_the_last_item() -> None:
     found = read(answer(f"{B}: 2. Left effusion; Large heart;\n{D}: 0."))
-    assert [item.text for item in found.items] == ["Left effusion", "Large heart", "Effusion."]
+    assert [item.text for item in found.items] == [
+        "Left effusion",
+        "Large heart",
+        "Effusion.",
+    ]
     assert odd(found) == ["empty entry left out: significant_b"]
 
 
@@ -158,7 +184,11 @@ def test_what_it_contradicts_is_a_warning_and_for_other_judges_unparsed() -> Non
         (f"{B}: 2. Heart; heart.", "1. Effusion", "listed twice"),
         (f"{B}: 1. Heart\n{D}: 1. heart.", "1. Effusion", "listed as two errors"),
         (f"{B}: 1. Effusion", "1. Effusion.", "listed as an error and as a match"),
-        (f"{B}: 1. Effusion (insignificant)", "1. Heart", "called otherwise than its heading"),
+        (
+            f"{B}: 1. Effusion (insignificant)",
+            "1. Heart",
+            "called otherwise than its heading",
+        ),
         (f"{B}: 1. Effusion (not an error)", "1. Heart", "called none in brackets"),
     ):
         text = answer(significant, matched=matched)
@@ -168,7 +198,11 @@ def test_what_it_contradicts_is_a_warning_and_for_other_judges_unparsed() -> Non
 
 
 def test_words_behind_a_count_of_zero_and_an_unknown_name_are_a_warning() -> None:
-    found = read(answer(f"{B}: 0. The candidate leaves nothing out.\n(d) Wrong degree: 1. Small."))
+    found = read(
+        answer(
+            f"{B}: 0. The candidate leaves nothing out.\n(d) Wrong degree: 1. Small."
+        )
+    )
     assert odd(found) == [
         "category read by its letter, its name is unknown: significant_d",
         "words behind a count of 0 left out: significant_b",
@@ -187,6 +221,8 @@ def test_words_behind_a_count_of_zero_and_an_unknown_name_are_a_warning() -> Non
         "No insignificant errors.",
     ],
 )
-def test_what_the_reference_implementation_gets_plainly_wrong_is_refused(significant: str) -> None:
+def test_what_the_reference_implementation_gets_plainly_wrong_is_refused(
+    significant: str,
+) -> None:
     with pytest.raises(UnparsedError):
         RUBRIC.parse(answer(significant), STUDY, complete=True)

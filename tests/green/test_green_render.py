@@ -18,20 +18,62 @@ from judge.rubrics.green.parse import (
     warnings_on,
     with_contradictions,
 )
-from judge.types import Annotation, Category, Discrepancy, ReportComparison, UnparsedError
+from judge.types import (
+    Annotation,
+    Category,
+    Discrepancy,
+    ReportComparison,
+    UnparsedError,
+)
 
 FAITHFUL = for_prompt(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
 NASTY = (
-    *("(a)", "(b) Missing finding", "2.5 cm", "2.", "1.", ": 2", "3", "None.", "No errors.", "0."),
-    *("...", '"stable"', "[Matched Findings]:", "[Explanation]", "## Matched Findings", "- dash"),
-    *("Clinically Significant Errors:", "matched findings", "<count>", "1) one", "```", "T12:"),
-    *("___", "\u00e9\u2028\u00a0", "\x1c", "\ud83e\udec1", "\\", "$mark", "*", "two errors"),
+    *(
+        "(a)",
+        "(b) Missing finding",
+        "2.5 cm",
+        "2.",
+        "1.",
+        ": 2",
+        "3",
+        "None.",
+        "No errors.",
+        "0.",
+    ),
+    *(
+        "...",
+        '"stable"',
+        "[Matched Findings]:",
+        "[Explanation]",
+        "## Matched Findings",
+        "- dash",
+    ),
+    *(
+        "Clinically Significant Errors:",
+        "matched findings",
+        "<count>",
+        "1) one",
+        "```",
+        "T12:",
+    ),
+    *(
+        "___",
+        "\u00e9\u2028\u00a0",
+        "\x1c",
+        "\ud83e\udec1",
+        "\\",
+        "$mark",
+        "*",
+        "two errors",
+    ),
     *("Note:", "I'm sorry"),
 )
 words = st.one_of(st.sampled_from(NASTY), st.text(max_size=12))
 lines = st.lists(words, min_size=1, max_size=5).map(" ".join)
 plain = st.lists(
-    st.sampled_from(["effusion", "left", "2.5 cm", "no", "(new)", "T12:", "not", '"old"']),
+    st.sampled_from(
+        ["effusion", "left", "2.5 cm", "no", "(new)", "T12:", "not", '"old"']
+    ),
     min_size=1,
     max_size=4,
 ).map(lambda some: "x " + " ".join(some))
@@ -49,7 +91,11 @@ def annotations(draw: st.DrawFn) -> Annotation:
             key = f"{level}_{category.value}"
             texts = [] if category in left_out else draw(texts_of)
             not_listed |= {key} if category in left_out else set()
-            more = 0 if agrees or category in left_out else draw(st.sampled_from([0, 0, 9]))
+            more = (
+                0
+                if agrees or category in left_out
+                else draw(st.sampled_from([0, 0, 9]))
+            )
             stated[key] = len(texts) + more
             items += [green_error(level, category, text) for text in texts]
     matched = draw(texts_of)
@@ -78,7 +124,9 @@ def test_parse_reads_back_what_render_writes(annotation: Annotation) -> None:
     except UnparsedError as error:
         contradicts = any(item.warnings for item in annotation.items)
         reasons = ["count and list differ", "doubtful item"]
-        assert error.reason in reasons or (contradicts and error.reason == "contradiction")  # noqa: PT017
+        assert error.reason in reasons or (  # noqa: PT017
+            contradicts and error.reason == "contradiction"
+        )
 
 
 discrepancies = st.builds(

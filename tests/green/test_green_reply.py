@@ -15,7 +15,14 @@ from judge import rubrics
 from judge.rubrics.categories import CATEGORIES, KEY, LEVELS
 from judge.rubrics.green.parse import count_name, green_error, matched_item
 from judge.running.records import read
-from judge.types import Annotated, Annotation, Completion, Study, Unparsed, UnparsedError
+from judge.types import (
+    Annotated,
+    Annotation,
+    Completion,
+    Study,
+    Unparsed,
+    UnparsedError,
+)
 
 GREEN = rubrics.load("green")
 assert GREEN.structured is not None
@@ -25,7 +32,10 @@ NAMES = (
     *("false_finding", "missing_finding", "wrong_location", "wrong_severity"),
     *("comparison_not_in_reference", "omitted_comparison"),
 )
-SIGNIFICANT, INSIGNIFICANT = "clinically_significant_errors", "clinically_insignificant_errors"
+SIGNIFICANT, INSIGNIFICANT = (
+    "clinically_significant_errors",
+    "clinically_insignificant_errors",
+)
 
 
 def reply(matched: Any = (), explanation: Any = "Why.", **lists: Any) -> dict[str, Any]:
@@ -47,7 +57,9 @@ def reason(text: str) -> str:
 
 
 WORDS = st.lists(
-    st.sampled_from(["left", "right", "effusion", "nodule", "5 mm", "ä", "not", "(old)", '"new"']),
+    st.sampled_from(
+        ["left", "right", "effusion", "nodule", "5 mm", "ä", "not", "(old)", '"new"']
+    ),
     min_size=1,
     max_size=4,
 ).map(lambda words: "x " + " ".join(words))
@@ -69,7 +81,9 @@ def annotations(draw: st.DrawFn) -> Annotation:
         green_error(LEVELS[level], CATEGORIES[at], text)
         for (level, at), text in zip(places, texts, strict=True)
     )
-    matched = [f"y {one}" for one in draw(st.lists(WORDS, unique_by=str.casefold, max_size=8))]
+    matched = [
+        f"y {one}" for one in draw(st.lists(WORDS, unique_by=str.casefold, max_size=8))
+    ]
     stated = dict.fromkeys(KEY.values(), 0)
     for error in errors:
         stated[count_name(error)] += 1
@@ -81,12 +95,17 @@ def annotations(draw: st.DrawFn) -> Annotation:
 
 
 @given(annotations())
-def test_what_is_written_is_read_and_counts_as_text_does(annotation: Annotation) -> None:
+def test_what_is_written_is_read_and_counts_as_text_does(
+    annotation: Annotation,
+) -> None:
     assert parse(render(annotation), STUDY) == annotation
     assert GREEN.parse(GREEN.render(annotation), STUDY, complete=True) == annotation
     text = read(GREEN, STUDY, Completion(GREEN.render(annotation), "stop", "m"))
     for mode in ("json_schema", "tools", "json"):
-        assert read(GREEN, STUDY, Completion(render(annotation), "stop", "m", mode=mode)) == text
+        assert (
+            read(GREEN, STUDY, Completion(render(annotation), "stop", "m", mode=mode))
+            == text
+        )
 
 
 @given(annotations(), st.data())
@@ -95,17 +114,32 @@ def test_a_cut_reply_is_never_read(annotation: Annotation, data: st.DataObject) 
     assert reason(whole[: data.draw(st.integers(0, len(whole) - 2))])
 
 
-@pytest.mark.parametrize("finding", ["No acute findings", "No mention of it", "None of the ribs"])
+@pytest.mark.parametrize(
+    "finding", ["No acute findings", "No mention of it", "None of the ribs"]
+)
 def test_a_finding_that_denies_something_is_one(finding: str) -> None:
-    assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (matched_item(finding),)
+    assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (
+        matched_item(finding),
+    )
 
 
 @pytest.mark.parametrize(
     "entries",
     [
         *(["None"], ["Not an error."], ["No errors"], ["N/A"], ["Same."]),
-        *(["No difference; both agree."], ["heart", ""], ["heart", " - "], ["2 errors"], ["2"]),
-        *(["heart; lungs"], ["1. heart 2. lungs"], ["x \u2022 y"], ["heart", "- Heart."]),
+        *(
+            ["No difference; both agree."],
+            ["heart", ""],
+            ["heart", " - "],
+            ["2 errors"],
+            ["2"],
+        ),
+        *(
+            ["heart; lungs"],
+            ["1. heart 2. lungs"],
+            ["x \u2022 y"],
+            ["heart", "- Heart."],
+        ),
         *([1], [None], [["heart"]], [{"text": "heart"}], "heart", None, {}, 2),
     ],
 )
@@ -133,7 +167,10 @@ def test_one_text_is_not_missing_and_matched(name: str) -> None:
         ('"x": {}, ' + json.dumps(reply()), "no JSON"),
         ("<tool_call>" + json.dumps(reply()), "no JSON"),
         ("Here it is: " + json.dumps(reply()) + " Done.", "several answers"),
-        ("First: " + json.dumps(reply()) + " Second: " + json.dumps(reply()), "several answers"),
+        (
+            "First: " + json.dumps(reply()) + " Second: " + json.dumps(reply()),
+            "several answers",
+        ),
         (json.dumps(reply(explanation=float("nan"))), "not JSON"),
         (json.dumps(reply(explanation="x" * 65_536)), "too long"),
         ("[" * 101 + "]" * 101, "nested too deeply"),
@@ -145,7 +182,9 @@ def test_what_is_no_such_reply(text: str, why: str) -> None:
 
 def test_what_changes_no_number_is_tolerated() -> None:
     text = json.dumps(reply(matched=("heart",)))
-    bare = json.dumps({k: v for k, v in reply(matched=("heart",)).items() if k != "explanation"})
+    bare = json.dumps(
+        {k: v for k, v in reply(matched=("heart",)).items() if k != "explanation"}
+    )
     null = json.dumps(reply(matched=("heart",), explanation=None))
     keys = text.replace('"matched_findings"', '"Matched Findings"')
     words = (f"Here it is (2 lists): {text}", f"Here it is:\n\n```json\n{text}\n```")
@@ -165,7 +204,9 @@ def test_an_object_that_was_closed_before_it_was_cut_is_whole() -> None:
             cut = Completion(text + end, "length", "m", mode=mode)
             assert isinstance(read(GREEN, STUDY, cut)[0], Annotated)
     for cut in (text[:-1], text[: text.rindex("[")], text + "\n{", "{}{", ""):
-        outcome = read(GREEN, STUDY, Completion(cut, "length", "m", mode="json_schema"))[0]
+        outcome = read(
+            GREEN, STUDY, Completion(cut, "length", "m", mode="json_schema")
+        )[0]
         assert isinstance(outcome, Unparsed)
         assert outcome.reason == "truncated"
 
@@ -174,8 +215,12 @@ def test_an_empty_answer_says_where_its_text_went() -> None:
     for elsewhere in ("its reasoning", "a tool call"):
         away = Completion("", "stop", "m", mode="json_schema", elsewhere=elsewhere)
         outcome, _ = read(GREEN, STUDY, away)
-        assert outcome == Unparsed("empty", f"nothing was answered; the text is in {elsewhere}")
-    cut, _ = read(GREEN, STUDY, Completion("", "length", "m", elsewhere="its reasoning"))
+        assert outcome == Unparsed(
+            "empty", f"nothing was answered; the text is in {elsewhere}"
+        )
+    cut, _ = read(
+        GREEN, STUDY, Completion("", "length", "m", elsewhere="its reasoning")
+    )
     assert isinstance(cut, Unparsed)
     assert cut.reason == "truncated"
     assert "its reasoning" in cut.detail

@@ -83,8 +83,15 @@ def old_run(folder: Path) -> Path:
     changed = {**record, "sha256": "0" * 64, "earlier": []}
     lines = "".join(json.dumps(each) + "\n" for each in (record, changed))
     (folder / "annotations.jsonl").write_text(lines)
-    manifest = {"format": 2, "signature": "green:1|judge:m|prompt:p@1+0|sampling:t=0|version:0"}
-    manifest |= {"rubric": "green", "judge": {"name": "m", "version": "m"}, "fields": []}  # type: ignore[dict-item]
+    manifest = {
+        "format": 2,
+        "signature": "green:1|judge:m|prompt:p@1+0|sampling:t=0|version:0",
+    }
+    manifest |= {
+        "rubric": "green",
+        "judge": {"name": "m", "version": "m"},
+        "fields": [],
+    }  # type: ignore[dict-item]
     manifest |= {"section": "report", "inputs": []}  # type: ignore[dict-item]
     write_json(folder / "manifest.json", manifest)
     return folder
@@ -100,7 +107,9 @@ def test_answers_of_an_older_run_are_taken_in(tmp_path: Path, invoke: Invoke) ->
         assert cache.find(key(asked("1"), 1)) == cache.find(key(asked("1"))) == ANSWER
 
 
-def test_the_studies_of_an_older_run_are_judged_again(tmp_path: Path, invoke: Invoke) -> None:
+def test_the_studies_of_an_older_run_are_judged_again(
+    tmp_path: Path, invoke: Invoke
+) -> None:
     old = old_run(tmp_path / "old")
     lines = (old / "annotations.jsonl").read_text().splitlines(keepends=True)
     (old / "annotations.jsonl").write_text(lines[0])
@@ -116,7 +125,10 @@ def test_that_a_cache_is_upgraded_is_said_once(tmp_path: Path, invoke: Invoke) -
     path.mkdir()
     (path / "cache.db").write_bytes(gzip.decompress(old.read_bytes()))
     fill(tmp_path / "d", 1)
-    said = [invoke("cache", "import", tmp_path / "d", "--cache", path).stderr for _ in range(2)]
+    said = [
+        invoke("cache", "import", tmp_path / "d", "--cache", path).stderr
+        for _ in range(2)
+    ]
     assert ["upgraded for good" in text for text in said] == [True, False]
 
 
@@ -129,9 +141,14 @@ def test_imported_answers_and_batches_teach_the_dry_run(tmp_path: Path) -> None:
         assert code == 0, err
         assert "unknown: the cache has no answer" not in ready.run("--dry-run")[1]
         for source in ("cache", "run"):
-            assert ready.judge("cache", "import", source, "--cache", f"of-{source}")[0] == 0
+            assert (
+                ready.judge("cache", "import", source, "--cache", f"of-{source}")[0]
+                == 0
+            )
             options = ("--dry-run", "--cache", f"of-{source}", "--limit", "2")
-            assert "unknown: the cache has no answer" not in ready.run(*options)[1], source
+            assert "unknown: the cache has no answer" not in ready.run(*options)[1], (
+                source
+            )
 
 
 # Keys
@@ -164,7 +181,15 @@ def test_cancelling_sends_the_key_only_to_the_named_server(
         assert done.exit_code == 2
         assert f"--base-url {server.url}" in done.stderr
         assert server.requests == []
-        invoke("batch", "cancel", "b-1", "--cache", tmp_path / "c", "--base-url", server.url)
+        invoke(
+            "batch",
+            "cancel",
+            "b-1",
+            "--cache",
+            tmp_path / "c",
+            "--base-url",
+            server.url,
+        )
         assert server.requests
 
 
@@ -201,11 +226,18 @@ def load(name, rubric, settings): return Odd()
         ("raise KeyError('k')", "failed in complete: KeyError: 'k'"),
         ("return None", "returns None from complete"),
         ("return Completion(None, 'stop', 'm')", "returns Completion("),
-        ("return Completion('t', 'stop', 'm', {'prompt_tokens': 1})", "returns Completion("),
+        (
+            "return Completion('t', 'stop', 'm', {'prompt_tokens': 1})",
+            "returns Completion(",
+        ),
     ],
 )
 def test_a_package_s_judge_that_fails_is_one_message(
-    tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, work: str, says: str
+    tmp_path: Path,
+    invoke: Invoke,
+    monkeypatch: pytest.MonkeyPatch,
+    work: str,
+    says: str,
 ) -> None:
     info = tmp_path / "site" / "odd-1.0.dist-info"
     info.mkdir(parents=True)
@@ -217,7 +249,9 @@ def test_a_package_s_judge_that_fails_is_one_message(
     plugins.installed.cache_clear()
     reports = write_json(tmp_path / "reports.json", {"a": "No effusion."})
     try:
-        done = invoke("green", reports, reports, "--judge", "odd:x", "--cache", "c", "--out", "r")
+        done = invoke(
+            "green", reports, reports, "--judge", "odd:x", "--cache", "c", "--out", "r"
+        )
     finally:
         plugins.installed.cache_clear()
     assert done.exit_code == 2, done.output

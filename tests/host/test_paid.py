@@ -28,7 +28,9 @@ PRICE = 1000 * 2.5e-6 + 200 * 10e-6
 LIMIT = 0.4
 
 
-def judged(url: str, cache: Path, n: int = 20, **policy: Any) -> tuple[Progress, list[Any]]:
+def judged(
+    url: str, cache: Path, n: int = 20, **policy: Any
+) -> tuple[Progress, list[Any]]:
     """Judge n studies by a server whose answers cost what GPT-4o's do at OpenAI."""
     rubric = rubrics.load("green")
     settings = backends.JudgeSettings(base_url=url, timeout=policy.pop("timeout", 20.0))
@@ -59,23 +61,33 @@ def test_what_may_be_paid_for_stays_reserved_also_for_later_commands(
 ) -> None:
     """Six times the same command do not send more requests than the limit pays for."""
     most = Prices("gpt-4o", OPENAI_URL).at_most(
-        backends.load("gpt-4o", rubrics.load("green"), backends.JudgeSettings(sends=False)).request(
-            study_set(1).study(0)
-        )
+        backends.load(
+            "gpt-4o", rubrics.load("green"), backends.JudgeSettings(sends=False)
+        ).request(study_set(1).study(0))
     )
     assert most is not None
     with Hostile(serve) as server:
         for _ in range(3):
             with pytest.raises((RunStoppedError, JudgeError)) as stopped:
-                judged(server.url, tmp_path, max_cost=LIMIT, max_outage=0.2, max_requests=99)
+                judged(
+                    server.url,
+                    tmp_path,
+                    max_cost=LIMIT,
+                    max_outage=0.2,
+                    max_requests=99,
+                )
         n = len(server.requests)
     assert n * most <= LIMIT * 1.01, words
     assert "--max-" in str(stopped.value) or "completion" in str(stopped.value)
 
 
 def test_what_surely_cost_nothing_is_given_back(tmp_path: Path) -> None:
-    with Hostile(reply({"error": {"message": "slow down"}}, "429 Too Many Requests")) as server:
-        progress, ends = judged(server.url, tmp_path, n=3, max_cost=LIMIT, max_requests=1)
+    with Hostile(
+        reply({"error": {"message": "slow down"}}, "429 Too Many Requests")
+    ) as server:
+        progress, ends = judged(
+            server.url, tmp_path, n=3, max_cost=LIMIT, max_requests=1
+        )
     assert [end.outcome.reason for end in ends] == ["rate limit"] * 3
     assert (progress.dollars, progress.unknown_requests) == (0.0, 0)
 
@@ -105,7 +117,11 @@ def test_answers_in_the_cache_count_towards_the_limit(tmp_path: Path) -> None:
 
 
 ODD = [
-    {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 99}},
+    {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "prompt_tokens_details": {"cached_tokens": 99},
+    },
     {"prompt_tokens": -1, "completion_tokens": 5},
     {"prompt_tokens": "10", "completion_tokens": 5},
     {"prompt_tokens": 10},
@@ -132,7 +148,9 @@ def test_odd_usage_is_an_unknown_cost_and_no_loss(tmp_path: Path, odd: Any) -> N
 
 
 def test_a_key_twice_elsewhere_is_no_reply(tmp_path: Path) -> None:
-    body = TEXT.replace('"finish_reason": "stop"', '"finish_reason": "stop", "finish_reason": "x"')
+    body = TEXT.replace(
+        '"finish_reason": "stop"', '"finish_reason": "stop", "finish_reason": "x"'
+    )
     with Hostile(reply(body.encode())) as server:
         _, ends = judged(server.url, tmp_path, n=1)
     assert ends[0].outcome.reason == "unreadable response"
@@ -170,7 +188,9 @@ def bomb(status: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "serve", [endless, bomb("200 OK"), bomb("400 Bad Request")], ids=["endless", "200", "400"]
+    "serve",
+    [endless, bomb("200 OK"), bomb("400 Bad Request")],
+    ids=["endless", "200", "400"],
 )
 def test_a_reply_has_16_mb(tmp_path: Path, serve: Any) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

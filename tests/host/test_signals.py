@@ -83,11 +83,16 @@ def test_ctrl_c_under_a_running_loop_ends_within_a_second(
     assert server.stats().requests <= asked + N - answered + 2
 
 
-def test_the_handlers_of_the_host_come_back(server: FaultServer, tmp_path: Path) -> None:
+def test_the_handlers_of_the_host_come_back(
+    server: FaultServer, tmp_path: Path
+) -> None:
     def mine(_number: int, _frame: object) -> None:
         pass
 
-    before = {number: signal.signal(number, mine) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, mine)
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     wakeup = signal.set_wakeup_fd(writer)
@@ -108,7 +113,9 @@ def test_the_handlers_of_the_host_come_back(server: FaultServer, tmp_path: Path)
             judged()
 
         asyncio.run(inside())
-        assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is mine
+        assert (
+            signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is mine
+        )
     finally:
         kept = signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
@@ -118,7 +125,9 @@ def test_the_handlers_of_the_host_come_back(server: FaultServer, tmp_path: Path)
     assert kept in (writer, -1)  # asyncio.run of the test itself may have taken it
 
 
-def test_a_closed_terminal_keeps_the_answers_under_way(server: FaultServer, tmp_path: Path) -> None:
+def test_a_closed_terminal_keeps_the_answers_under_way(
+    server: FaultServer, tmp_path: Path
+) -> None:
     ready = Shell(tmp_path, server.url, "green")
     ready.write(N)
     with ready.start("--concurrency", "2") as process:

@@ -51,7 +51,9 @@ def test_two_rewards_pay_once_and_closing_another_cache_drops_no_claim(
     make = partial(Reward, judge="model-x", base_url=server.url, cache=cache)
     columns = {"prompts": [""] * N, "completions": CANDIDATES, "reference": REFERENCES}
     with make() as one, make() as other, ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(reward.trl(unscored=0.0), **columns) for reward in (one, other)]
+        asked = [
+            pool.submit(reward.trl(unscored=0.0), **columns) for reward in (one, other)
+        ]
         with CompletionCache(cache):
             pass  # closing this one must not matter
         first, second = (each.result() for each in asked)
@@ -80,13 +82,17 @@ def test_a_claim_is_of_one_opened_cache(tmp_path: Path) -> None:
 def background(server: FaultServer, tmp_path: Path) -> Iterator[BackgroundJudge]:
     policy = RequestPolicy(concurrency=8, give_up_after=0)
     options: judge.api.JudgeOptions = {"base_url": server.url, "policy": policy}
-    thread = BackgroundJudge(session_of("green", "model-x", {**options, "cache": tmp_path / "c"}))
+    thread = BackgroundJudge(
+        session_of("green", "model-x", {**options, "cache": tmp_path / "c"})
+    )
     yield thread
     thread.close()
 
 
 def studies(*numbers: int) -> StudySet:
-    return from_python([REFERENCES[at] for at in numbers], [CANDIDATES[at] for at in numbers])
+    return from_python(
+        [REFERENCES[at] for at in numbers], [CANDIDATES[at] for at in numbers]
+    )
 
 
 def outcomes(thread: BackgroundJudge, *numbers: int) -> Callable[[], list[str]]:

@@ -24,7 +24,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
 PREDS = {
     study_id: one["model_prediction"]
-    for study_id, one in json.loads((EXAMPLES / "preds.json").read_text("utf-8")).items()
+    for study_id, one in json.loads(
+        (EXAMPLES / "preds.json").read_text("utf-8")
+    ).items()
 }
 IDS = [study_id for study_id in REFS if study_id in PREDS]
 
@@ -65,7 +67,11 @@ def evaluate(
     task = inspect_ai.Task(dataset=MemoryDataset(samples), scorer=scored, **options)
     # One sample at a time: the mock model gives its outputs in the order that it is asked.
     (log,) = inspect_ai.eval(
-        *(task, model), max_samples=1, log_dir=str(tmp_path / "logs"), display="none", score=True
+        *(task, model),
+        max_samples=1,
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+        score=True,
     )
     return log
 
@@ -84,9 +90,13 @@ def only_score(one: Any) -> Any:
 
 
 def test_the_scores_are_those_of_a_run_with_their_evidence(tmp_path: Path) -> None:
-    log = evaluate(tmp_path, [sample(i) for i in IDS], [PREDS[i] for i in IDS], scorer())
+    log = evaluate(
+        tmp_path, [sample(i) for i in IDS], [PREDS[i] for i in IDS], scorer()
+    )
     assert log.status == "success", log.error
-    table = judge.annotate([REFS[i]["section_findings"] for i in IDS], [PREDS[i] for i in IDS])
+    table = judge.annotate(
+        [REFS[i]["section_findings"] for i in IDS], [PREDS[i] for i in IDS]
+    )
     for one, row in zip(log.samples, table.itertuples(), strict=True):
         score = only_score(one)
         assert score.value == row.green
@@ -105,11 +115,18 @@ def test_the_scores_are_those_of_a_run_with_their_evidence(tmp_path: Path) -> No
 
 def test_what_cannot_be_read_is_unscored_and_counted_never_0(tmp_path: Path) -> None:
     keys = [f"study-{n:04}" for n in range(6)]
-    with FaultServer(Behaviour(studies=dict.fromkeys(keys[:2], always(Fault.TRUNCATED)))) as server:
+    with FaultServer(
+        Behaviour(studies=dict.fromkeys(keys[:2], always(Fault.TRUNCATED)))
+    ) as server:
         chosen = scorer(
-            judge="some-model", base_url=server.url, cache=str(tmp_path / "cache"), concurrency=2
+            judge="some-model",
+            base_url=server.url,
+            cache=str(tmp_path / "cache"),
+            concurrency=2,
         )
-        samples = [sample(IDS[0], target=f"{key}. The lungs are clear.") for key in keys]
+        samples = [
+            sample(IDS[0], target=f"{key}. The lungs are clear.") for key in keys
+        ]
         for each, key in zip(samples, keys, strict=True):
             each.id = key
         log = evaluate(tmp_path, samples, ["Effusion."] * 6, chosen)
@@ -141,7 +158,9 @@ def solving(solve: Any) -> Any:
     return solver("own")(lambda: solve)()
 
 
-def output(text: str | None, stop_reason: Any = "stop", error: str | None = None) -> Any:
+def output(
+    text: str | None, stop_reason: Any = "stop", error: str | None = None
+) -> Any:
     """What a model gave; None is nothing at all."""
     from inspect_ai.model import ModelOutput
 
@@ -170,7 +189,9 @@ def test_a_model_that_failed_is_unscored_and_never_a_number(
         return state
 
     samples = [sample(one, target="Small left effusion.") for one in IDS[:2]]
-    log = evaluate(tmp_path, samples, [], scorer(rubric="fineradscore"), solver=solving(solve))
+    log = evaluate(
+        tmp_path, samples, [], scorer(rubric="fineradscore"), solver=solving(solve)
+    )
     assert log.status == "success", log.error
     score = only_score(log.samples[0])
     assert math.isnan(score.value)
@@ -190,7 +211,9 @@ def test_a_report_that_the_model_left_empty_is_judged(tmp_path: Path) -> None:
 
 def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
     with FaultServer(Behaviour(api_keys=("right",))) as server:
-        chosen = scorer(judge="some-model", base_url=server.url, cache=str(tmp_path / "cache"))
+        chosen = scorer(
+            judge="some-model", base_url=server.url, cache=str(tmp_path / "cache")
+        )
         log = evaluate(tmp_path, [sample(IDS[0])], ["Effusion."], chosen)
     assert log.status == "error"
     assert "key" in log.error.message

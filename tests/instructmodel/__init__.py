@@ -29,7 +29,9 @@ def make_instruct(folder: Path) -> Path:
     plain = AutoModelForCausalLM.from_config(config)
     plain.load_state_dict(read.state_dict())
     plain.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name).save_pretrained(
+        folder
+    )
     return folder
 
 

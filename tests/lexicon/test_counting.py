@@ -98,4 +98,7 @@ def test_the_corrected_report_has_no_error_left():
         study = Study("s", reference, candidate)
         annotation = rubric.baseline(compare(reference, candidate, LEXICON), study)
         corrected = rubric.editor(annotation, study)
-        assert compare(reference, corrected, LEXICON).discrepancies == (), (reference, corrected)
+        assert compare(reference, corrected, LEXICON).discrepancies == (), (
+            reference,
+            corrected,
+        )

@@ -39,11 +39,19 @@ def test_a_reader_can_add_a_word(tmp_path):
     ("old", "new", "told"),
     [
         ("sides:\n", "places_x:\n", "sides"),
-        ("cardiomegaly:\n    {severity: 2", "cardiomegaly:\n    {severity: 7", "cardiomegaly"),
+        (
+            "cardiomegaly:\n    {severity: 2",
+            "cardiomegaly:\n    {severity: 7",
+            "cardiomegaly",
+        ),
         ("area: heart, sided", "area: hearts, sided", "'hearts' is not defined"),
         ("kind_of: [opacity]", "kind_of: [opacities]", "'opacities' is not defined"),
         ("atrium: [enlarged", "atrium: [enlarge", "'enlarge' is not defined"),
-        ("graded: {moderate: 3, severe: 3}", "graded: {modest: 3}", "'modest' is not defined"),
+        (
+            "graded: {moderate: 3, severe: 3}",
+            "graded: {modest: 3}",
+            "'modest' is not defined",
+        ),
         ('images: ["', 'images: ["(", "', "own.yaml"),
         ("name: lexicon", "name: [lexicon", "own.yaml"),
     ],

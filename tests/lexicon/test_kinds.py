@@ -57,12 +57,16 @@ def test_calcification_is_read_of_any_noun(noun):
         assert "error" in verdicts(*pair), pair
 
 
-@pytest.mark.parametrize("noun", [*NOUNS, "consolidation", "pneumothorax", "atelectasis"])
+@pytest.mark.parametrize(
+    "noun", [*NOUNS, "consolidation", "pneumothorax", "atelectasis"]
+)
 def test_a_trend_is_read_of_any_noun(noun):
     one = f"Right {noun} has increased. Left {noun} has decreased."
     other = f"Right {noun} has decreased. Left {noun} has increased."
     assert "error" in verdicts(one, other)
-    assert "clean" in verdicts(one, f"Left {noun} has decreased. Right {noun} has increased.")
+    assert "clean" in verdicts(
+        one, f"Left {noun} has decreased. Right {noun} has increased."
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,8 +74,12 @@ def test_a_trend_is_read_of_any_noun(noun):
 )
 @pytest.mark.parametrize("place", ["cephalic vein", "hepatic vein", "pericardium"])
 def test_a_line_may_end_in_any_part_of_the_body(noun, place):
-    assert "significant" in verdicts(f"{noun} tip in the SVC.", f"{noun} tip in the {place}.")
-    assert "clean" in verdicts(f"{noun} in the {place}.", f"{noun} tip is in the {place}.")
+    assert "significant" in verdicts(
+        f"{noun} tip in the SVC.", f"{noun} tip in the {place}."
+    )
+    assert "clean" in verdicts(
+        f"{noun} in the {place}.", f"{noun} tip is in the {place}."
+    )
     assert "clean" in verdicts(f"{noun} inserted via the {place}.", f"{noun}.")
 
 
@@ -82,16 +90,24 @@ def matched(reference, candidate):
 def test_clear_lungs_do_not_match_an_absent_effusion():
     assert matched("No pleural effusion.", "Lungs are clear.") == ()
     assert matched("Lungs are clear.", "No pleural effusion.") == ()
-    assert matched("No pleural effusion.", "Pleural spaces are clear.") == ("No pleural effusion",)
+    assert matched("No pleural effusion.", "Pleural spaces are clear.") == (
+        "No pleural effusion",
+    )
 
 
 @pytest.mark.parametrize(
     ("report", "quoted"),
     [
         ("Multiple sclerotic rib lesions.", "Multiple sclerotic rib lesions"),
-        ("Right PICC tip in the left axillary vein.", "Right PICC tip in the left axillary vein"),
+        (
+            "Right PICC tip in the left axillary vein.",
+            "Right PICC tip in the left axillary vein",
+        ),
         ("Chest tube with side port outside the pleura.", "Chest tube"),
-        ("Vague retrocardiac opacity near the fissure.", "Vague retrocardiac opacity near"),
+        (
+            "Vague retrocardiac opacity near the fissure.",
+            "Vague retrocardiac opacity near",
+        ),
     ],
 )
 def test_a_quotation_is_a_whole_phrase(report, quoted):

@@ -10,7 +10,10 @@ PAIRS = table("pairs.yaml")
 
 def graded(reference, candidate):
     """One letter an error, a capital where it is clinically significant, sorted."""
-    letters = (one[0] if one[1] == "1" else one[0].upper() for one in errors(reference, candidate))
+    letters = (
+        one[0] if one[1] == "1" else one[0].upper()
+        for one in errors(reference, candidate)
+    )
     return "".join(sorted(letters))
 
 
@@ -61,8 +64,14 @@ def test_one_difference_is_one_error(reference, candidate, expected):
         ("Cardiomegaly.", "The heart is enlarged."),
         ("Pulmonary vascular congestion.", "Mild pulmonary edema."),
         ("Possible left effusion.", "Left effusion."),
-        ("Left base opacity, which may represent atelectasis or pneumonia.", "Left base opacity."),
-        ("Left base opacity. This may represent atelectasis.", "Left basilar atelectasis."),
+        (
+            "Left base opacity, which may represent atelectasis or pneumonia.",
+            "Left base opacity.",
+        ),
+        (
+            "Left base opacity. This may represent atelectasis.",
+            "Left basilar atelectasis.",
+        ),
         ("Small bilateral effusions.", "Small right effusion. Small left effusion."),
         ("Stable cardiomegaly.", "No significant interval change. Cardiomegaly."),
     ],
@@ -106,7 +115,9 @@ def test_an_empty_candidate_misses_every_finding_and_matches_none():
 
 
 def test_the_text_quotes_both_reports_and_holds_no_separator():
-    told = compare("No pleural\neffusion; normal.", "Small; left pleural effusion.", LEXICON)
+    told = compare(
+        "No pleural\neffusion; normal.", "Small; left pleural effusion.", LEXICON
+    )
     (error,) = told.discrepancies
     assert 'says "No pleural effusion"' in error.text
     assert 'says "Small, left pleural effusion"' in error.text
@@ -117,7 +128,9 @@ def test_the_text_quotes_both_reports_and_holds_no_separator():
 
 def test_discrepancies_come_in_the_order_of_the_reports():
     told = compare(
-        "Cardiomegaly. Left effusion.", "Pneumothorax. Right effusion. Rib fracture.", LEXICON
+        "Cardiomegaly. Left effusion.",
+        "Pneumothorax. Right effusion. Rib fracture.",
+        LEXICON,
     )
     places = [(e.reference_sentence, e.candidate_sentence) for e in told.discrepancies]
     assert places == [(0, None), (1, 1), (None, 0), (None, 2)]
@@ -134,7 +147,10 @@ def test_discrepancies_come_in_the_order_of_the_reports():
 )
 def test_dress_does_not_matter(text):
     assert errors("No pneumothorax. Small left effusion.", text) == []
-    assert len(compare("No pneumothorax. Small left effusion.", text, LEXICON).matched) == 2
+    assert (
+        len(compare("No pneumothorax. Small left effusion.", text, LEXICON).matched)
+        == 2
+    )
 
 
 def test_a_long_report_on_one_line_is_read():
@@ -191,8 +207,14 @@ def test_any_two_texts_compare_alike_each_time(one, other):
 
 def test_class_of_a_report():
     assert study_class("No acute disease. Heart size normal.", LEXICON) == "normal"
-    assert study_class("Heart size is at the upper limits of normal.", LEXICON) == "normal"
-    for report in ("Possible small effusion.", "Prior granulomatous disease.", "Right PICC line."):
+    assert (
+        study_class("Heart size is at the upper limits of normal.", LEXICON) == "normal"
+    )
+    for report in (
+        "Possible small effusion.",
+        "Prior granulomatous disease.",
+        "Right PICC line.",
+    ):
         assert study_class(report, LEXICON) == "abnormal"
     with pytest.raises(ValueError, match="empty"):
         study_class("...", LEXICON)

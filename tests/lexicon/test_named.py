@@ -42,10 +42,16 @@ def test_a_remark_names_findings(remark: str) -> None:
     ("before", "after", "findings"),
     [
         ("Heart is mildly enlarged.", "Heart size is normal.", ["cardiomegaly"]),
-        ("Small effusion, no pneumothorax.", "No effusion, no pneumothorax.", ["pleural effusion"]),
+        (
+            "Small effusion, no pneumothorax.",
+            "No effusion, no pneumothorax.",
+            ["pleural effusion"],
+        ),
         ("Large right effusion.", "Large left effusion.", ["pleural effusion"]),
         ("Unremarkable.", "As before.", []),
     ],
 )
-def test_an_edit_is_about_what_it_changes(before: str, after: str, findings: list[str]) -> None:
+def test_an_edit_is_about_what_it_changes(
+    before: str, after: str, findings: list[str]
+) -> None:
     assert lexicon.changed_findings(before, after, RULES) == tuple(findings)

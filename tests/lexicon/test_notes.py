@@ -17,9 +17,14 @@ def test_reports_that_are_foreign_or_no_x_ray_are_not_judged(invoke, tmp_path):
     preds = {"a": CLEAR, "b": GERMAN, "c": CLEAR, "d": CT, "e": CT}
     for name, texts in (("refs", refs), ("preds", preds)):
         (tmp_path / f"{name}.json").write_text(json.dumps(texts), "utf-8")
-    done = invoke("green", "preds.json", "refs.json", "--out", "run", "--format", "json")
+    done = invoke(
+        "green", "preds.json", "refs.json", "--out", "run", "--format", "json"
+    )
     assert done.exit_code == 3, done.stderr
-    outcomes = {record["study_id"]: record["reason"] for record in Run(tmp_path / "run").records()}
+    outcomes = {
+        record["study_id"]: record["reason"]
+        for record in Run(tmp_path / "run").records()
+    }
     assert outcomes == {
         "a": None,
         **dict.fromkeys("bc", "unfamiliar language"),
@@ -30,5 +35,7 @@ def test_reports_that_are_foreign_or_no_x_ray_are_not_judged(invoke, tmp_path):
 def test_x_rays_in_english_are_judged():
     judge = load("lexicon", rubric("green"))
     told = "Recommend CT scan. Compared to the prior CT scan, no change."
-    roles = [message.role for message in judge.request(Study("a", CLEAR, told)).messages]
+    roles = [
+        message.role for message in judge.request(Study("a", CLEAR, told)).messages
+    ]
     assert "unfamiliar" not in roles

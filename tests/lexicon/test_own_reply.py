@@ -37,11 +37,15 @@ def test_a_refused_reply_fails_its_study_and_is_counted(
 ) -> None:
     texts = {"plain": "Cardiomegaly is seen.", "hit": "There is a lung nodule."}
     file = tmp_path / "texts.json"
-    file.write_text(json.dumps({key: {"report": text} for key, text in texts.items()}), "utf-8")
+    file.write_text(
+        json.dumps({key: {"report": text} for key, text in texts.items()}), "utf-8"
+    )
     rubric = refusing(rubrics.load(name), how)
     out = tmp_path / "run"
     studies = read_pair(str(file), str(file))
-    with JudgeSession(rubric, LexiconJudge(rubric), RequestPolicy(), tmp_path) as session:
+    with JudgeSession(
+        rubric, LexiconJudge(rubric), RequestPolicy(), tmp_path
+    ) as session:
         run(session, studies, out=out)
     summary = Run(out).summary()
     assert (summary["n_scored"], summary["n_failed"]) == (1, 1)

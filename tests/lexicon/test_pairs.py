@@ -17,13 +17,18 @@ def test_what_was_read_wrongly(reference, candidate, expected):
 @pytest.mark.parametrize(
     ("reference", "finding"),
     [
-        ("Left effusion with adjacent atelectasis, increased since 3/4.", "pleural effusion"),
+        (
+            "Left effusion with adjacent atelectasis, increased since 3/4.",
+            "pleural effusion",
+        ),
         ("Atelectasis with a small effusion has increased.", "atelectasis"),
         ("Effusion, with increased atelectasis.", "atelectasis"),
     ],
 )
 def test_a_change_belongs_to_what_is_spoken_of(reference, finding):
-    found = compare(reference, "Left effusion with adjacent atelectasis.", LEXICON).discrepancies
+    found = compare(
+        reference, "Left effusion with adjacent atelectasis.", LEXICON
+    ).discrepancies
     assert [one.finding for one in found if one.category.value == "f"] == [finding]
 
 
@@ -58,7 +63,10 @@ def graded(rubric, reference, candidate):
     ],
 )  # fmt: skip
 def test_every_rubric_has_the_severity_of_the_error(reference, candidate, by_rubric):
-    found = [set(graded(one, reference, candidate)) for one in ("green", "fineradscore", "crimson")]
+    found = [
+        set(graded(one, reference, candidate))
+        for one in ("green", "fineradscore", "crimson")
+    ]
     assert found == [{one} for one in by_rubric]
 
 
@@ -77,8 +85,12 @@ def test_facts():
     assert verdicts("PA and lateral views of the chest. No effusion.", "") == [
         ("reference", "No effusion", "not_mentioned")
     ]
-    assert {one[2] for one in verdicts("Loculated effusion.", "No effusion.")} == {"contradicted"}
-    assert {one[2] for one in verdicts("Old fracture.", "No acute fracture.")} == {"not_mentioned"}
+    assert {one[2] for one in verdicts("Loculated effusion.", "No effusion.")} == {
+        "contradicted"
+    }
+    assert {one[2] for one in verdicts("Old fracture.", "No acute fracture.")} == {
+        "not_mentioned"
+    }
     assert {one[2] for one in verdicts("Effusion, improved.", "Larger effusion.")} == {
         "contradicted"
     }

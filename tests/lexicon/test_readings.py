@@ -34,7 +34,16 @@ def test_a_slip_is_read_as_the_word(slip, word):
 
 @pytest.mark.parametrize(
     "word",
-    ["confusion", "injection", "perfusion", "patient", "medial", "stricture", "string", "nodes"],
+    [
+        "confusion",
+        "injection",
+        "perfusion",
+        "patient",
+        "medial",
+        "stricture",
+        "string",
+        "nodes",
+    ],
 )
 def test_a_right_word_is_not_mended(word):
     assert correct_slip(word, LEXICON) == word
@@ -44,7 +53,10 @@ def test_a_right_word_is_not_mended(word):
 def test_a_small_lexicon_of_somebody_s_own_does_not_make_english_another_language():
     own = load(EXAMPLES / "lexicon.yaml")
     assert len(own.words) < 100
-    assert unfamiliar_reason("The cardiomediastinal silhouette is unremarkable.", own) is None
+    assert (
+        unfamiliar_reason("The cardiomediastinal silhouette is unremarkable.", own)
+        is None
+    )
     assert unfamiliar_reason("Großer Pleuraerguss links.", own) == "language"
 
 

@@ -11,11 +11,17 @@ from judge.running.folder import Run
 
 TEXTS = table("understood.yaml")
 RUBRICS = ["green", "fineradscore", "crimson", "facts", "counts"]
-REFERENCES = {"a": "No effusion. Heart size normal.", "b": "Retained surgical sponge.", "c": ""}
+REFERENCES = {
+    "a": "No effusion. Heart size normal.",
+    "b": "Retained surgical sponge.",
+    "c": "",
+}
 
 
 def outcomes(references, rubric="green"):
-    frame = judge.annotate(references, ["Lungs are clear."] * len(references), rubric=rubric)
+    frame = judge.annotate(
+        references, ["Lungs are clear."] * len(references), rubric=rubric
+    )
     return [*zip(frame["outcome"], frame["reason"].fillna(""), strict=True)]
 
 
@@ -31,9 +37,13 @@ def test_what_is_understood_is_judged():
 
 
 def test_statements_are_counted():
-    found = recognised("Findings: Small effusion; flimflam of the qwerty. Technique: PA.", LEXICON)
+    found = recognised(
+        "Findings: Small effusion; flimflam of the qwerty. Technique: PA.", LEXICON
+    )
     assert (found.recognised, found.statements) == (1, 2)
-    assert recognised("XXXX. PA and lateral views of the chest.", LEXICON).statements == 0
+    assert (
+        recognised("XXXX. PA and lateral views of the chest.", LEXICON).statements == 0
+    )
 
 
 @pytest.fixture
@@ -56,7 +66,9 @@ def test_every_output_says_how_much_was_recognised(invoke, files):
     run = Run(files / "run")
     assert run.summary()["recognised"] == run.manifest["recognised"] == EXPECTED
     assert run.summary()["reasons"] == {"failed: not understood": 1}
-    printed = invoke("green", "preds.json", "refs.json", "--out", "run", "--format", "json")
+    printed = invoke(
+        "green", "preds.json", "refs.json", "--out", "run", "--format", "json"
+    )
     assert json.loads(printed.stdout)["recognised"] == EXPECTED
     assert line in invoke("cite", "run").stdout
     frame = judge.annotate(["No effusion. Flimflam qwerty."], ["Effusion."])

@@ -42,7 +42,10 @@ def wording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def studies(count: int, seed: int = 1) -> list[Study]:
     pairs = tinymodel.reports(count, seed)
-    return [Study(str(at), reference, candidate) for at, (reference, candidate) in enumerate(pairs)]
+    return [
+        Study(str(at), reference, candidate)
+        for at, (reference, candidate) in enumerate(pairs)
+    ]
 
 
 def make(folder: Path, prompt: Path | str, *, max_tokens: int = 40):
@@ -50,11 +53,15 @@ def make(folder: Path, prompt: Path | str, *, max_tokens: int = 40):
     return backends.load(f"hf:{folder}", rubrics.load("green"), given)
 
 
-def together(judge: backends.Judge, asked: list[Study]) -> list[Completion | BaseException]:
+def together(
+    judge: backends.Judge, asked: list[Study]
+) -> list[Completion | BaseException]:
     async def ask() -> list[Completion | BaseException]:
         requests = [judge.request(study) for study in asked]
         try:
-            return await asyncio.gather(*map(judge.complete, requests), return_exceptions=True)
+            return await asyncio.gather(
+                *map(judge.complete, requests), return_exceptions=True
+            )
         finally:
             await judge.aclose()
 
@@ -69,10 +76,16 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
 
     judge = make(random_model, wording)
     # Reports of very different lengths, so that there is much to pad.
-    asked = [*studies(2 * BATCH + 3), Study("long", "No effusion. " * 140, ""), Study("e", "", "")]
+    asked = [
+        *studies(2 * BATCH + 3),
+        Study("long", "No effusion. " * 140, ""),
+        Study("e", "", ""),
+    ]
     encoded = [judge.encoded(judge.request(study))[0] for study in asked]
     assert len(set(map(len, encoded))) > 5
-    model = AutoModelForCausalLM.from_pretrained(random_model, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(
+        random_model, dtype=torch.float32
+    ).eval()
     alone = [
         model.generate(
             torch.tensor([ids]),
@@ -87,9 +100,13 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
     asyncio.run(judge.ready())
     for at in range(0, len(asked), BATCH):
         batch = slice(at, at + BATCH)
-        assert judge.generate(encoded[batch], [40] * len(encoded[batch])) == alone[batch]
+        assert (
+            judge.generate(encoded[batch], [40] * len(encoded[batch])) == alone[batch]
+        )
     answers = together(judge, asked)
-    assert [answer.text for answer in answers] == [judge.encoder.decode(a) for a in alone]
+    assert [answer.text for answer in answers] == [
+        judge.encoder.decode(a) for a in alone
+    ]
 
 
 def test_an_answer_that_was_cut_says_so(random_model: Path, wording: Path) -> None:
@@ -124,7 +141,10 @@ def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> 
     from transformers import AutoTokenizer
 
     theirs = AutoTokenizer.from_pretrained(folder).apply_chat_template(
-        [{"role": turn.role, "content": turn.content} for turn in wording.messages("a", "b")],
+        [
+            {"role": turn.role, "content": turn.content}
+            for turn in wording.messages("a", "b")
+        ],
         tokenize=False,
         add_generation_prompt=True,
     )
@@ -132,7 +152,9 @@ def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> 
     assert ours == theirs
 
 
-def test_a_taught_model_gives_its_annotations_end_to_end(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_taught_model_gives_its_annotations_end_to_end(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     model = taught(tmp_path / "taught", count=3)
     model.write(tmp_path)
     out = tmp_path / "run"

@@ -34,11 +34,17 @@ def test_a_name_on_the_hub_brings_all_but_the_weights(
         return str(model)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    files = local.find("me/green", {"HF_ENDPOINT": "http://hub", "HF_TOKEN": "t"}, "main")
+    files = local.find(
+        "me/green", {"HF_ENDPOINT": "http://hub", "HF_TOKEN": "t"}, "main"
+    )
     assert (files.version, files.commit) == (f"me/green@{COMMIT[:12]}", COMMIT)
     assert files.source == "me/green"
     assert asked["allow_patterns"] == ["*.json", "tokenizer.model", "*.jinja"]
-    assert (asked["revision"], asked["endpoint"], asked["token"]) == ("main", "http://hub", "t")
+    assert (asked["revision"], asked["endpoint"], asked["token"]) == (
+        "main",
+        "http://hub",
+        "t",
+    )
 
 
 @pytest.mark.parametrize("name", ["me/away", "GREEN-radllama2-7b", "./GREEN"])

@@ -68,7 +68,9 @@ def generate_gpt4_response_zeroshot(pred_target, gt_target):
 # A text for each name in the recipe, and what it must leave alone.
 CRIMSON_TEXTS = {
     name: f"{name.title()} for $5:\n    - {{{{R1}}}}, {{x}} 'quoted' \\ é\n"
-    for name in re.findall(r"\$([A-Z_]+)", recipes()["crimson-official"].wording["user_in_context"])
+    for name in re.findall(
+        r"\$([A-Z_]+)", recipes()["crimson-official"].wording["user_in_context"]
+    )
 }
 CRIMSON_SOURCE = "\n\n".join(
     (
@@ -119,10 +121,14 @@ def serving(
 
     handler = partial(Handler, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         thread.start()
         try:
-            with mock.patch.object(official, "HOST", f"http://127.0.0.1:{server.server_port}"):
+            with mock.patch.object(
+                official, "HOST", f"http://127.0.0.1:{server.server_port}"
+            ):
                 yield asked
         finally:
             server.shutdown()

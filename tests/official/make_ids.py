@@ -54,7 +54,9 @@ def join_numbers(text: str) -> str:
     out: list[str] = []
     for line in text.split("\n"):
         bare = line.strip().rstrip(",")
-        if out and (bare.isdigit() or (bare == "]" and out[-1].rstrip(",")[-1].isdigit())):
+        if out and (
+            bare.isdigit() or (bare == "]" and out[-1].rstrip(",")[-1].isdigit())
+        ):
             out[-1] += line.strip()
         else:
             out.append(line)
@@ -78,20 +80,28 @@ def template_of(green: Path) -> str:
 def ids_of(folder: Path, chat_template: str) -> dict[str, list[int]]:
     """Run the official steps on every case, eight at a time; returns the ids without padding."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(
-        folder, add_eos_token=True, use_fast=True, trust_remote_code=True, padding_side="left"
+        folder,
+        add_eos_token=True,
+        use_fast=True,
+        trust_remote_code=True,
+        padding_side="left",
     )
     tokenizer.chat_template = chat_template
     tokenizer.pad_token = tokenizer.eos_token
     texts = []
     for reports in MADE["cases"].values():
-        reference, candidate = (" ".join(report.split()[:WORDS]) for report in reports.values())
+        reference, candidate = (
+            " ".join(report.split()[:WORDS]) for report in reports.values()
+        )
         prompt = MADE["template"].replace("{text1}", "\0").replace("{text2}", candidate)
         chat = [
             {"from": "human", "value": prompt.replace("\0", reference)},
             {"from": "gpt", "value": ""},
         ]
         texts.append(
-            tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+            tokenizer.apply_chat_template(
+                chat, tokenize=False, add_generation_prompt=True
+            )
         )
     made: list[list[int]] = []
     for at in range(0, len(texts), BATCH):

@@ -6,7 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from authors import CRIMSON_SOURCE, CRIMSON_TEXTS, GREEN_SOURCE, SOURCES, STAND_INS, serving
+from authors import (
+    CRIMSON_SOURCE,
+    CRIMSON_TEXTS,
+    GREEN_SOURCE,
+    SOURCES,
+    STAND_INS,
+    serving,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from support import Invoke
@@ -31,7 +38,10 @@ def test_the_recipes_are_of_the_known_prompts() -> None:
     }
     assert not digests.keys() & set(prompts.names())
     assert official.for_model("green", "anything") == GREEN
-    assert official.for_model("crimson", "x/medgemma-4b-CRIMSON") == "crimson-medgemma-official"
+    assert (
+        official.for_model("crimson", "x/medgemma-4b-CRIMSON")
+        == "crimson-medgemma-official"
+    )
     assert official.for_model("crimson", "medgemma-4b") is None
 
 
@@ -42,7 +52,11 @@ def test_a_download_is_kept_if_it_is_the_known_text(
     recipe = STAND_INS[name]
 
     def edit(source: str) -> str:
-        return source.replace("compare", "contrast").replace("Correct", "C").replace("Task", "T")
+        return (
+            source.replace("compare", "contrast")
+            .replace("Correct", "C")
+            .replace("Task", "T")
+        )
 
     with serving(tmp_path / "other", edit):
         refused = invoke("prompts", "fetch", name)
@@ -99,14 +113,22 @@ def test_a_local_copy_of_another_commit_will_do(
     (folder / "utils.py").write_text(GREEN_SOURCE, "utf-8")
     for name, text in SOURCES[FINERADSCORE].items():
         (tmp_path / name).write_text(text, "utf-8")
-    for name, origin in ((GREEN, copy), (GREEN, tmp_path / "clone"), (FINERADSCORE, tmp_path)):
+    for name, origin in (
+        (GREEN, copy),
+        (GREEN, tmp_path / "clone"),
+        (FINERADSCORE, tmp_path),
+    ):
         assert invoke("prompts", "fetch", name, "--from", origin).exit_code == 0
     assert len(kept(config)) == 3
 
 
 @pytest.mark.parametrize(
     "content",
-    [GREEN_SOURCE.replace("compare", "contrast").encode(), b"not python at all", b"\xff\xfe\x00"],
+    [
+        GREEN_SOURCE.replace("compare", "contrast").encode(),
+        b"not python at all",
+        b"\xff\xfe\x00",
+    ],
 )
 def test_a_wrong_file_is_one_message(
     invoke: Invoke, tmp_path: Path, content: bytes, config: Path
@@ -125,11 +147,13 @@ def test_every_character_of_a_template_is_kept(text: str) -> None:
     quote = repr(text.replace("{", "{{").replace("}", "}}"))[0]
     body = f"{quote}{literal}{{text1}}{literal}{{text2}}{literal}{quote}"
     recipe = STAND_INS[GREEN]
-    prompt = recipe.build({"utils.py": f"def make_prompt(text1, text2):\n    return f{body}\n"})
-    (turn,) = prompt.messages("R {text2} ${candidate}", "C")
-    assert turn.content == source.replace("{text1}", "\0").replace("{text2}", "C").replace(
-        "\0", "R {text2} ${candidate}"
+    prompt = recipe.build(
+        {"utils.py": f"def make_prompt(text1, text2):\n    return f{body}\n"}
     )
+    (turn,) = prompt.messages("R {text2} ${candidate}", "C")
+    assert turn.content == source.replace("{text1}", "\0").replace(
+        "{text2}", "C"
+    ).replace("\0", "R {text2} ${candidate}")
 
 
 def test_fineradscores_turns_are_those_of_the_call() -> None:
@@ -137,7 +161,10 @@ def test_fineradscores_turns_are_those_of_the_call() -> None:
     turns = prompt.messages("The truth. All of it.", "Heart normal. Lungs clear.")
     assert turns[0].content == "Correct the report.\n\tName éach line.\n"
     assert turns[1].content.startswith("Text: [0] One. [1] Two. \n \n\n  ")
-    assert turns[2].content == '{"0": {"corrections": "[delete]", "error category": ["a"]}}'
+    assert (
+        turns[2].content
+        == '{"0": {"corrections": "[delete]", "error category": ["a"]}}'
+    )
     assert turns[4].content == "{}"
     assert turns[-1].content == (
         "Text: [0] Heart normal. [1] Lungs clear. \n \n Truth: The truth. All of it."
@@ -145,7 +172,9 @@ def test_fineradscores_turns_are_those_of_the_call() -> None:
 
 
 @pytest.mark.usefixtures("config")
-@pytest.mark.parametrize("context", [{}, {"Age": "70-80", "Indication": "Cough; $7 and {x}"}])
+@pytest.mark.parametrize(
+    "context", [{}, {"Age": "70-80", "Indication": "Cough; $7 and {x}"}]
+)
 @pytest.mark.parametrize("name", ["crimson-official", "crimson-medgemma-official"])
 def test_crimsons_texts_stand_as_they_are(
     invoke: Invoke, tmp_path: Path, name: str, context: dict[str, str]
@@ -164,7 +193,11 @@ def test_crimsons_texts_stand_as_they_are(
     }
     left_out = {"context", "CONTEXT_GUIDELINES"} if not context else set()
     if name == "crimson-medgemma-official":  # trained without these
-        left_out |= {"SIGNIFICANCE_EXAMPLES", "ATTRIBUTE_SEVERITY_GUIDELINES", "CONTEXT_GUIDELINES"}
+        left_out |= {
+            "SIGNIFICANCE_EXAMPLES",
+            "ATTRIBUTE_SEVERITY_GUIDELINES",
+            "CONTEXT_GUIDELINES",
+        }
     for part, text in texts.items():
         assert user.content.count(text) == (part not in left_out), part
     assert system.role == "system"

@@ -42,10 +42,14 @@ def folder_of(tmp_path: Path, kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", sorted(MADE["ids"]))
 @pytest.mark.parametrize("case", sorted(MADE["cases"]))
-def test_ids_are_those_of_the_official_pipeline(tmp_path: Path, kind: str, case: str) -> None:
+def test_ids_are_those_of_the_official_pipeline(
+    tmp_path: Path, kind: str, case: str
+) -> None:
     reports = MADE["cases"][case]
     messages = PROMPT.messages(reports["reference"], reports["candidate"])
-    assert encoder(folder_of(tmp_path, kind)).encode(messages) == MADE["ids"][kind][case]
+    assert (
+        encoder(folder_of(tmp_path, kind)).encode(messages) == MADE["ids"][kind][case]
+    )
 
 
 def test_a_model_without_a_tokenizer_says_so(tmp_path: Path) -> None:

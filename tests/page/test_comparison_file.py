@@ -27,7 +27,9 @@ def data_of(c: Comparison) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("n_models", "most"), [(4, 3), (4, 333), (1, 20)])
-def test_of_many_studies_those_come_in_which_models_differ_most(n_models: int, most: int) -> None:
+def test_of_many_studies_those_come_in_which_models_differ_most(
+    n_models: int, most: int
+) -> None:
     c = seeded(n_models, 300)
     found = wanted(c, most=most)
     assert most - 2 * n_models < sum(map(len, found.values())) <= most

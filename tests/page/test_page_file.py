@@ -24,7 +24,9 @@ GREEN = rubrics.load("green")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return write_run(tmp_path / "run", GREEN, [*examples("green"), hostile(GREEN, HOSTILE)])
+    return write_run(
+        tmp_path / "run", GREEN, [*examples("green"), hostile(GREEN, HOSTILE)]
+    )
 
 
 @pytest.fixture
@@ -48,15 +50,22 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
         "require-trusted-types-for": "'script'",
         "trusted-types": "'none'",
     }
-    assert text.index("Content-Security-Policy") < text.index("<style>") < text.index("<script")
+    assert (
+        text.index("Content-Security-Policy")
+        < text.index("<style>")
+        < text.index("<script")
+    )
     rest = text.replace(RESULTS.script, "").replace(RESULTS.style, "")
     for word in ("onerror", "javascript:", "struck", "effusion", "</textarea"):
         assert word not in rest
     assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?:", RESULTS.script
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?:",
+        RESULTS.script,
     )
     assert not re.search(r"url\(|@import|https?:|</style", RESULTS.style)
-    parts = re.findall(r'<script type="text/plain" id="data-([\w-]+)">([\w+/=]*)</script>', text)
+    parts = re.findall(
+        r'<script type="text/plain" id="data-([\w-]+)">([\w+/=]*)</script>', text
+    )
     data = {k: json.loads(gzip.decompress(base64.b64decode(v))) for k, v in parts}
     ids = [record["study_id"] for record in run.records()]
     assert data["index"]["columns"]["study_id"] == ids
@@ -64,7 +73,9 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
     assert [view["study_id"] for packet in packets for view in packet] == ids
 
 
-def test_a_page_is_replaced_and_nothing_else(run: Run, audit: Callable[..., Result]) -> None:
+def test_a_page_is_replaced_and_nothing_else(
+    run: Run, audit: Callable[..., Result]
+) -> None:
     file = run.path.parent / "report.html"
     assert audit("run", "--html", "report.html").exit_code == 0
     first = file.read_bytes()

@@ -17,7 +17,9 @@ from judge.tables.terminal import shown
 
 
 @pytest.fixture(scope="module", params=["green", "fineradscore", "facts"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
     rubric = rubrics.load(request.param)
     ends = [*examples(request.param), failed("f-1"), hostile(rubric, "h-1", 2000)]
     return write_run(tmp_path_factory.mktemp("runs") / "run", rubric, ends)
@@ -36,7 +38,9 @@ def test_no_line_is_wider_than_the_terminal(run: Run, columns: int) -> None:
 
 
 def test_a_pipe_gets_no_colour_and_the_same_marks(judged_examples: Path) -> None:
-    done = CliRunner().invoke(main, ["audit", str(judged_examples), "ex-010"], color=True)
+    done = CliRunner().invoke(
+        main, ["audit", str(judged_examples), "ex-010"], color=True
+    )
     assert "\x1b" not in done.stdout
     assert "[Severe cardiomegaly](1). Moderate pulmonary edema." in done.stdout
     assert "[Mild cardiomegaly](1). Moderate pulmonary edema." in done.stdout

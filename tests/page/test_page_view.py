@@ -52,18 +52,25 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
         assert [one["grade"] for one in view["items"]] == [
             item["labels"][graded[item["kind"]]][0] for item in own
         ]
-        assert (view["edits"] is not None) == bool(rubric.editor and record["annotation"])
-        assert [each["kind"] for each in view["lists"]] == (plain if record["annotation"] else [])
+        assert (view["edits"] is not None) == bool(
+            rubric.editor and record["annotation"]
+        )
+        assert [each["kind"] for each in view["lists"]] == (
+            plain if record["annotation"] else []
+        )
         for each in view["lists"]:
             texts = [item["text"] for item in items if item["kind"] == each["kind"]]
             assert all(
-                shown.startswith(text) for shown, text in zip(each["texts"], texts, strict=True)
+                shown.startswith(text)
+                for shown, text in zip(each["texts"], texts, strict=True)
             )
 
 
 def test_an_overview_counts_each_study_once(run: Run, rubric: Rubric) -> None:
     table = run.table()
-    view = json.loads(json.dumps(overview(run.summary(), table, rubric), allow_nan=False))
+    view = json.loads(
+        json.dumps(overview(run.summary(), table, rubric), allow_nan=False)
+    )
     for rate in view["figures"]["rates"]:
         *groups, whole = rate["rows"]
         assert whole["group"] == "all"
@@ -92,7 +99,9 @@ lines = st.lists(
 )
 corrections = st.lists(
     st.tuples(
-        st.sampled_from(["change", "delete", "insert"]), st.integers(0, 3), st.integers(0, 9)
+        st.sampled_from(["change", "delete", "insert"]),
+        st.integers(0, 3),
+        st.integers(0, 9),
     ),
     max_size=4,
     unique_by=lambda edit: (edit[0] == "insert", edit[1]),
@@ -137,6 +146,7 @@ def test_pieces_make_both_lines(before: str, after: str) -> None:
     before, after = " ".join(before.split()), " ".join(after.split())
     pieces = changed_words(before, after)
     lines = [
-        "".join(t for c, t in pieces if c in kept) for kept in (("same", "out"), ("same", "in"))
+        "".join(t for c, t in pieces if c in kept)
+        for kept in (("same", "out"), ("same", "in"))
     ]
     assert lines == [before, after]

@@ -32,7 +32,10 @@ def listed(n: int, what: str) -> str:
 
 
 def judged(
-    path: Path, counts: Mapping[str, Counts | None], name: str | None = None, **more: Any
+    path: Path,
+    counts: Mapping[str, Counts | None],
+    name: str | None = None,
+    **more: Any,
 ) -> Path:
     """A judge's run with these counts by study; None is a study without an answer."""
     answers = {
@@ -82,12 +85,16 @@ def test_the_majority_is_the_middle_judge(invoke: Invoke, three: list[Path]) -> 
     assert column("judges_spread") == pytest.approx([1 / 3, 0.5, 0])
 
 
-def test_the_mean_is_of_counts_scores_and_rates(invoke: Invoke, three: list[Path]) -> None:
+def test_the_mean_is_of_counts_scores_and_rates(
+    invoke: Invoke, three: list[Path]
+) -> None:
     summary = panelled(invoke, three, "mean")
     assert column("n_significant") == pytest.approx([1 / 3, 1, 0])
     assert column("green") == pytest.approx([8 / 9, (0.5 + 0.5 + 1) / 3, 0])
     # The judges' own rates are 2/3, 2/3 and 2/3, study by study 2/3, 1/3 and 1.
-    assert summary["statistics"]["no_significant_error"]["value"] == pytest.approx(2 / 3)
+    assert summary["statistics"]["no_significant_error"]["value"] == pytest.approx(
+        2 / 3
+    )
     assert column("judges_no_significant_error") == pytest.approx([2 / 3, 1 / 3, 1])
 
 
@@ -107,7 +114,12 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("panel", "told", "untold", "--rule", "majority", "--out", "out")
     assert done.exit_code == 0, done.stderr
     for line in (
-        *("rates out --by site", "audit out ex-012", "audit out --html page.html", "errors out"),
+        *(
+            "rates out --by site",
+            "audit out ex-012",
+            "audit out --html page.html",
+            "errors out",
+        ),
         *("compare one=out two=out --html compare.html", "runs ."),
     ):
         done = invoke(*line.split())
@@ -125,7 +137,9 @@ def test_every_judges_errors_are_kept_and_it_is_not_read_again(
 ) -> None:
     panelled(invoke, three[:2], "majority")
     record = Run(Path("out")).record("b")
-    errors = [(i["text"], i["labels"]["said_by"]) for i in record["annotation"]["items"]]
+    errors = [
+        (i["text"], i["labels"]["said_by"]) for i in record["annotation"]["items"]
+    ]
     assert ("effusion 1", ["judge1"]) in errors
     assert ("effusion 1", ["judge2"]) in errors
     assert ("heart 1", ["judge1"]) in errors
@@ -145,7 +159,9 @@ def test_an_audit_tells_the_numbers_of_the_panel_from_the_judges_lists(
     assert "- heart 2 (two)" in text
 
 
-def test_the_order_of_the_judges_is_no_matter(tmp_path: Path, three: list[Path]) -> None:
+def test_the_order_of_the_judges_is_no_matter(
+    tmp_path: Path, three: list[Path]
+) -> None:
     one, two = (
         judge.panel(runs, tmp_path / name, rule="mean")
         for name, runs in (("forwards", three), ("backwards", three[::-1]))
@@ -156,7 +172,9 @@ def test_the_order_of_the_judges_is_no_matter(tmp_path: Path, three: list[Path])
         assert (one.path / name).read_bytes() == (two.path / name).read_bytes()
 
 
-def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_study_is_scored_where_all_judges_scored_it(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     runs = [
         judged(tmp_path / "x", {**ONE, "a": None}),
         judged(tmp_path / "y", OTHER),
@@ -166,7 +184,9 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
     assert (summary["n_studies"], summary["n_scored"], summary["n_failed"]) == (3, 1, 2)
     assert "2 studies are not scored by every judge: x 1, z 2" in summary["notes"]
     ends = {study.study_id: end for study, end in Run(Path("out")).outcomes()}
-    assert ends["a"] == Failed("not scored by all judges", "x: failed, timeout; z: failed, timeout")
+    assert ends["a"] == Failed(
+        "not scored by all judges", "x: failed, timeout; z: failed, timeout"
+    )
     cited = invoke("cite", "out").stdout
     assert "by the rule majority" in cited
     assert "1 of 3 studies were scored" in cited
@@ -181,7 +201,9 @@ def test_means_of_rates_are_compared_with_such_means_alone(
     done = invoke("compare", "one=mean", "two=majority", "--allow", "judge")
     assert done.exit_code == 2
     assert "--rule majority" in done.stderr
-    assert invoke("compare", "one=one", "two=majority", "--allow", "judge").exit_code == 0
+    assert (
+        invoke("compare", "one=one", "two=majority", "--allow", "judge").exit_code == 0
+    )
 
 
 # Judges that do not fit
@@ -243,10 +265,15 @@ def test_categories_that_do_not_add_up_to_the_total_are_said(
     summary = panelled(invoke, runs, "majority")
     assert column("n_significant") == [1, 1]
     assert column("significant_a") == [0, 1]
-    assert any(note.startswith("in 1 study the errors by category") for note in summary["notes"])
+    assert any(
+        note.startswith("in 1 study the errors by category")
+        for note in summary["notes"]
+    )
     Path("out").rename("first")
     # Where the judges agree on the category, and by the mean, they add up.
-    agreeing = panelled(invoke, [*runs[:1], answered_again(runs[0], tmp_path)], "majority")
+    agreeing = panelled(
+        invoke, [*runs[:1], answered_again(runs[0], tmp_path)], "majority"
+    )
     assert not any("add up" in note for note in agreeing["notes"])
 
 

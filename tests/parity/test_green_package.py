@@ -42,7 +42,9 @@ def theirs(reference: Any, refs: list[str], hyps: list[str], answers: list[str])
     return reference.process_results()
 
 
-def assert_alike(reference: Any, scorer: GREEN, refs: list[str], hyps: list[str]) -> None:
+def assert_alike(
+    reference: Any, scorer: GREEN, refs: list[str], hyps: list[str]
+) -> None:
     mean, std, scores, _, result = scorer(refs, hyps)
     own = theirs(reference, refs, hyps, result["green_analysis"].tolist())
     assert (mean, std) == pytest.approx(own[:2])
@@ -59,7 +61,8 @@ def assert_alike(reference: Any, scorer: GREEN, refs: list[str], hyps: list[str]
 
 def test_the_results_are_the_packages(reference: Any) -> None:
     refs, preds = (
-        json.loads((EXAMPLES / name).read_text("utf-8")) for name in ("refs.json", "preds.json")
+        json.loads((EXAMPLES / name).read_text("utf-8"))
+        for name in ("refs.json", "preds.json")
     )
     given = (
         [refs[one]["report"] for one in preds],
@@ -68,7 +71,9 @@ def test_the_results_are_the_packages(reference: Any) -> None:
     assert_alike(reference, GREEN("lexicon"), *given)
 
 
-def test_a_models_answers_too(reference: Any, server: FaultServer, tmp_path: Path) -> None:
+def test_a_models_answers_too(
+    reference: Any, server: FaultServer, tmp_path: Path
+) -> None:
     scorer = GREEN("model-x", base_url=server.url, reply="text", cache=tmp_path)
     refs = [f"study-{at:04}. The lungs are clear." for at in range(60)]
     assert_alike(reference, scorer, refs, ["Clear."] * 60)
@@ -78,7 +83,9 @@ def test_what_the_package_scores_0_is_nan_here(
     reference: Any, server: FaultServer, tmp_path: Path
 ) -> None:
     lost = (Fault.EMPTY, Fault.MALFORMED, Fault.REFUSAL_TEXT, Fault.TRUNCATED)
-    server.set_faults(studies={f"study-{at:04}": always(one) for at, one in enumerate(lost)})
+    server.set_faults(
+        studies={f"study-{at:04}": always(one) for at, one in enumerate(lost)}
+    )
     scorer = GREEN("model-x", base_url=server.url, reply="text", cache=tmp_path)
     refs = [f"study-{at:04}. The lungs are clear." for at in range(4)]
     with pytest.warns(UserWarning, match="4 of 4 studies are not scored"):

@@ -42,7 +42,9 @@ def _reply(rng: random.Random) -> dict[str, Any]:
                 "id": f"{letter}{at}",
                 # Each report in its own words: what both have in the same words is not missing.
                 "finding": f"{word} {at}",
-                "clinical_significance": rng.choice(rng.choice([LEVELS, LEVELS, LEVELS[-1:]])),
+                "clinical_significance": rng.choice(
+                    rng.choice([LEVELS, LEVELS, LEVELS[-1:]])
+                ),
             }
             for at in range(1, rng.choice([0, 1, 2, 3, 6]) + 1)
         ]
@@ -71,8 +73,12 @@ def _reply(rng: random.Random) -> dict[str, Any]:
         "predicted_findings": sides[1],
         "matched_findings": [{"ref_id": ref, "pred_id": pred} for ref, pred in pairs],
         "errors": {
-            "false_findings": [one for one in candidate if one not in {pred for _, pred in pairs}],
-            "missing_findings": [one for one in reference if one not in {ref for ref, _ in pairs}],
+            "false_findings": [
+                one for one in candidate if one not in {pred for _, pred in pairs}
+            ],
+            "missing_findings": [
+                one for one in reference if one not in {ref for ref, _ in pairs}
+            ],
             "attribute_errors": attributes,
         },
     }
@@ -84,7 +90,10 @@ def test_a_thousand_replies_have_the_same_score(scorer: Any) -> None:
     for _ in range(REPLIES):
         reply = _reply(rng)
         expected = scorer._calculate_crimson(reply)
-        for text in (json.dumps(reply), RUBRIC.render(RUBRIC.parse(json.dumps(reply), STUDY))):
+        for text in (
+            json.dumps(reply),
+            RUBRIC.render(RUBRIC.parse(json.dumps(reply), STUDY)),
+        ):
             measures = RUBRIC.measured(RUBRIC.parse(text, STUDY), STUDY)
             # The package rounds to four digits.
             assert round(measures["crimson"], 4) == expected["crimson_score"], text
@@ -107,7 +116,9 @@ def test_a_thousand_replies_have_the_same_score(scorer: Any) -> None:
 
 @pytest.mark.parametrize("context", CONTEXTS, ids=["without context", "with context"])
 @pytest.mark.parametrize("name", ["crimson-official", "crimson-medgemma-official"])
-def test_the_official_prompts_are_what_the_package_asks(name: str, context: dict[str, str]) -> None:
+def test_the_official_prompts_are_what_the_package_asks(
+    name: str, context: dict[str, str]
+) -> None:
     recipe = official.recipes()[name]
     parts = module("metrics.crimson.prompt_parts")
     prompt = recipe.extract(official.read_copy(recipe, Path(str(parts.__file__))))

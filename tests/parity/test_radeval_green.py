@@ -58,7 +58,9 @@ def reference() -> Any:
 
 def _answer(rng: random.Random) -> str:
     marks = rng.choice(["abcdef", "abcdef", "123456"])
-    labels = rng.choice([LABELS, [category.label.capitalize() for category in Category]])
+    labels = rng.choice(
+        [LABELS, [category.label.capitalize() for category in Category]]
+    )
     sections = [f"[Explanation]:\n{rng.choice(EXPLANATIONS)}"]
     for heading in HEADINGS.values():
         counts = [rng.choice([0, 0, 0, 1, 2, 3, 11]) for _ in labels]
@@ -70,14 +72,18 @@ def _answer(rng: random.Random) -> str:
             for mark, label, count in zip(marks, labels, counts, strict=True)
         ]
         sections.append("\n".join([f"[{heading}]:", *lines]))
-    sections.append(f"[Matched Findings]:\n{_listed(rng, rng.choice([0, 1, 2, 4, 7, 12]))}")
+    sections.append(
+        f"[Matched Findings]:\n{_listed(rng, rng.choice([0, 1, 2, 4, 7, 12]))}"
+    )
     return "\n\n".join(sections) + rng.choice(["", "\n", "\n\n"])
 
 
 def _listed(rng: random.Random, count: int) -> str:
     if count == 0:
         return rng.choice(["0.", "0. None", "0. "])
-    return f"{count}. {'; '.join(rng.choices(PHRASES, k=rng.choice([count, count, 1])))}"
+    return (
+        f"{count}. {'; '.join(rng.choices(PHRASES, k=rng.choice([count, count, 1])))}"
+    )
 
 
 def test_counts_and_score_are_the_reference_implementations(reference: Any) -> None:
@@ -89,8 +95,13 @@ def test_counts_and_score_are_the_reference_implementations(reference: Any) -> N
         for level, heading in HEADINGS.items():
             total, by_category = reference.parse_error_counts(text, heading)
             assert measures[f"n_{level}"] == total, text
-            assert [measures[f"{level}_{category}"] for category in Category] == by_category
-        assert measures["n_matched"] == reference.parse_error_counts(text, "Matched Findings")[0]
+            assert [
+                measures[f"{level}_{category}"] for category in Category
+            ] == by_category
+        assert (
+            measures["n_matched"]
+            == reference.parse_error_counts(text, "Matched Findings")[0]
+        )
         assert measures["green"] == pytest.approx(reference.compute_green(text)), text
         scores.add(measures["green"])
     # The answers are of many kinds, so that agreement is no accident.
@@ -103,4 +114,6 @@ def test_what_render_writes_is_read_alike(reference: Any) -> None:
     for _ in range(200):
         annotation = RUBRIC.parse(_answer(rng), STUDY, complete=True)
         score = RUBRIC.measured(annotation, STUDY)["green"]
-        assert reference.compute_green(RUBRIC.render(annotation)) == pytest.approx(score)
+        assert reference.compute_green(RUBRIC.render(annotation)) == pytest.approx(
+            score
+        )

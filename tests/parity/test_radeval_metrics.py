@@ -44,7 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("metrics")
     tokenizer = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    tokenizer.train_from_iterator([*REFS.values(), *PREDS.values()], 400, special_tokens=special)
+    tokenizer.train_from_iterator(
+        [*REFS.values(), *PREDS.values()], 400, special_tokens=special
+    )
     torch.manual_seed(0)
     model = RobertaModel(
         RobertaConfig(
@@ -68,7 +70,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def judge_metrics(folder: Path, *names: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*(sys.executable, "-P", "-m", "judge", "metrics", "preds.json", "refs.json"), *names],
+        [
+            *(
+                sys.executable,
+                "-P",
+                "-m",
+                "judge",
+                "metrics",
+                "preds.json",
+                "refs.json",
+            ),
+            *names,
+        ],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -96,7 +109,9 @@ def bertscore(folder: Path, reference: str, candidate: str) -> float:
 
     def states(text: str) -> Any:
         with torch.no_grad():
-            given = tokenizer(f" {text}", return_tensors="pt")  # each word with its space
+            given = tokenizer(
+                f" {text}", return_tensors="pt"
+            )  # each word with its space
             found = model(**given, output_hidden_states=True).hidden_states[LAYER][0]
         return torch.nn.functional.normalize(found, dim=-1)
 
@@ -121,7 +136,9 @@ def test_bertscore_is_radevals_with_rexranks_settings(folder: Path) -> None:
 
 
 def test_what_has_no_weights_says_so_and_leaves_the_others_alone(folder: Path) -> None:
-    done = judge_metrics(folder, "--metric", "semb,bertscore,radgraph,radcliq,ratescore,bleu2")
+    done = judge_metrics(
+        folder, "--metric", "semb,bertscore,radgraph,radcliq,ratescore,bleu2"
+    )
     assert done.returncode == 3, done.stderr
     for name in ("SembScore", "RadGraph", "RadCliQ-v1", "RaTEScore"):
         assert f"{name} cannot be computed: radeval failed" in done.stderr

@@ -69,7 +69,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BertConfig, BertModel
 
     place = tmp_path_factory.mktemp("chexbert")
-    words = sorted({word for text in [*REFERENCES, *CANDIDATES] for word in text.lower().split()})
+    words = sorted(
+        {word for text in [*REFERENCES, *CANDIDATES] for word in text.lower().split()}
+    )
     bert = place / "bert-base-uncased"
     bert.mkdir()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
@@ -83,12 +85,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         initializer_range=0.5,  # so that reports differ in their labels
     )
     config.save_pretrained(bert)
-    (bert / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
+    (bert / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer"})
+    )
     torch.manual_seed(3)
-    state = {f"bert.{name}": value for name, value in BertModel(config).state_dict().items()}
+    state = {
+        f"bert.{name}": value for name, value in BertModel(config).state_dict().items()
+    }
     for at, _ in enumerate(CHEXBERT):
         head = torch.nn.Linear(16, 2 if at == len(CHEXBERT) - 1 else 4)
-        state |= {f"linear_heads.{at}.{name}": value for name, value in head.state_dict().items()}
+        state |= {
+            f"linear_heads.{at}.{name}": value
+            for name, value in head.state_dict().items()
+        }
     hub = place / "cache" / "chexbert" / "models--StanfordAIMI--RRG_scorers"
     (hub / "snapshots" / "0").mkdir(parents=True)
     (hub / "refs").mkdir()
@@ -122,8 +131,19 @@ print(json.dumps({
 
 def test_f1_chexbert_is_radevals(folder: Path) -> None:
     env = os.environ | {"HF_HUB_OFFLINE": "1", "XDG_CACHE_HOME": str(folder / "cache")}
-    line = [*(sys.executable, "-P", "-m", "judge"), "metrics", "preds.json", "refs.json"]
-    asked = {"cwd": folder, "env": env, "capture_output": True, "text": True, "check": False}
+    line = [
+        *(sys.executable, "-P", "-m", "judge"),
+        "metrics",
+        "preds.json",
+        "refs.json",
+    ]
+    asked = {
+        "cwd": folder,
+        "env": env,
+        "capture_output": True,
+        "text": True,
+        "check": False,
+    }
     done = subprocess.run([*line, "--metric", "f1chexbert"], **asked)
     assert done.returncode == 0, done.stderr
     theirs = subprocess.run([sys.executable, "-P", "-c", THEIRS], **asked)
@@ -133,13 +153,17 @@ def test_f1_chexbert_is_radevals(folder: Path) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(REFS)
     for figure in F1_CHEXBERT:
-        sums = np.array([sum(float(row[name]) for row in rows) for name in figure.columns])
+        sums = np.array(
+            [sum(float(row[name]) for row in rows) for name in figure.columns]
+        )
         ours = float(figure.compute(sums))
         assert ours == pytest.approx(wanted[figure.name], abs=1e-12)
         assert f"{figure.label} " in done.stdout
         assert f"{ours:.3f}" in done.stdout
     assert 0 < wanted["f1chexbert_5_micro"] < 1
-    assert not math.isclose(wanted["f1chexbert_all_micro"], wanted["f1chexbert_all_macro"])
+    assert not math.isclose(
+        wanted["f1chexbert_all_micro"], wanted["f1chexbert_all_macro"]
+    )
 
 
 def test_radevals_own_values_come_back_by_study(tmp_path: Path) -> None:
@@ -161,5 +185,7 @@ def test_radevals_own_values_come_back_by_study(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     values = metrics.compute("rougel", REFS, PREDS).columns["rougel"]
     assert [float(row["rougel"]) for row in rows] == pytest.approx(values)
-    table = ran("-m", "judge", "compare", "run", "--metrics", "scores.csv", "--format", "csv")
+    table = ran(
+        "-m", "judge", "compare", "run", "--metrics", "scores.csv", "--format", "csv"
+    )
     assert set(next(csv.reader(table.splitlines()))) >= {"rougel", "radeval_bleu"}

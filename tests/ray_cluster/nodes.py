@@ -41,7 +41,11 @@ class Nodes:
         """The processes of the cluster's actors whose names begin so."""
         here = children.sessions()
         mine = children.descendants(self.process.pid)
-        return {pid for pid in mine if pid in here and here[pid][2].startswith(f"ray::{begin}")}
+        return {
+            pid
+            for pid in mine
+            if pid in here and here[pid][2].startswith(f"ray::{begin}")
+        }
 
     def replicas(self) -> set[int]:
         """The processes of replicas of judge's applications, whatever they serve."""
@@ -49,19 +53,44 @@ class Nodes:
 
     def left(self) -> set[int]:
         """What a run might leave on the cluster."""
-        names = ("ServeReplica:judge-", "ServeController", "ProxyActor", "Steward", "Pulse")
+        names = (
+            "ServeReplica:judge-",
+            "ServeController",
+            "ProxyActor",
+            "Steward",
+            "Pulse",
+        )
         return set().union(*map(self.actors, names))
 
 
 class Run:
     """`judge green` with `ray:MODEL` over the studies of its folder."""
 
-    def __init__(self, program: list[str], folder: Path, *options: str, **environ: str) -> None:
+    def __init__(
+        self, program: list[str], folder: Path, *options: str, **environ: str
+    ) -> None:
         self.folder = folder
         self.line = [sys.executable, *program, "green", "preds.json", "refs.json"]
-        self.line += ["--judge", f"ray:{folder / 'model'}", "--cache", "cache", "--out", "run"]
-        self.line += ["--reask", "0", "--give-up-after", "0", "--min-coverage", "0", *options]
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "RAY_"))}
+        self.line += [
+            "--judge",
+            f"ray:{folder / 'model'}",
+            "--cache",
+            "cache",
+            "--out",
+            "run",
+        ]
+        self.line += [
+            "--reask",
+            "0",
+            "--give-up-after",
+            "0",
+            "--min-coverage",
+            "0",
+            *options,
+        ]
+        kept = {
+            k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "RAY_"))
+        }
         self.environ = {**kept, **environ}
         self.process: subprocess.Popen[bytes] | None = None
         self.said = folder / "said.txt"
@@ -106,14 +135,18 @@ class Run:
 def write_studies(folder: Path, count: int = QUESTIONS) -> None:
     """Write studies that differ in one word, which marks the question."""
     for name in ("refs", "preds"):
-        texts = {f"s{at}": f"Nodule number {at}q in the left lung." for at in range(count)}
+        texts = {
+            f"s{at}": f"Nodule number {at}q in the left lung." for at in range(count)
+        }
         write_json(folder / f"{name}.json", texts)
 
 
 def records(folder: Path) -> dict[str, str]:
     """Each study's outcome in the run."""
     lines = (folder / "run" / "annotations.jsonl").read_text("utf-8").splitlines()
-    found = [(record["study_id"], record["outcome"]) for record in map(json.loads, lines)]
+    found = [
+        (record["study_id"], record["outcome"]) for record in map(json.loads, lines)
+    ]
     assert len(dict(found)) == len(found), "one outcome a study"
     return dict(found)
 

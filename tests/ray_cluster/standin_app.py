@@ -15,7 +15,9 @@ from judge.backends import ray_app
 from judge.cli import main
 
 # Ray copies what is here to the nodes, whose environment is another.
-ASKED = {name: value for name, value in os.environ.items() if name.startswith("STANDIN_")}
+ASKED = {
+    name: value for name, value in os.environ.items() if name.startswith("STANDIN_")
+}
 
 
 def build(order: dict[str, Any]) -> Any:
@@ -50,7 +52,11 @@ class Standin:
         from pathlib import Path
 
         if request.method == "GET":
-            return {"order": {name: self.order[name] for name in ("engine", "environ", "gpus")}}
+            return {
+                "order": {
+                    name: self.order[name] for name in ("engine", "environ", "gpus")
+                }
+            }
         body = await request.json()
         question = body["messages"][-1]["content"]
         await asyncio.sleep(float(self.asked.get("STANDIN_DELAY", "0")))

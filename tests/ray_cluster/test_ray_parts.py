@@ -26,7 +26,12 @@ GREEN = rubrics.load("green")
 
 
 def test_no_key_but_the_hubs_leaves_the_driver() -> None:
-    environ = {"OPENAI_API_KEY": "k", "VLLM_API_KEY": "k", "PATH": "/bin", "HF_TOKEN": "t"}
+    environ = {
+        "OPENAI_API_KEY": "k",
+        "VLLM_API_KEY": "k",
+        "PATH": "/bin",
+        "HF_TOKEN": "t",
+    }
     environ |= {"VLLM_CPU_KVCACHE_SPACE": "1", "CUDA_VISIBLE_DEVICES": "0"}
     assert passed(environ) == {
         "HF_TOKEN": "t",
@@ -69,7 +74,12 @@ def model(tmp_path: Path) -> Path:
 
 
 def load(
-    kind: str, model: Path, base_url: str | None = None, *, sends: bool = True, **options: object
+    kind: str,
+    model: Path,
+    base_url: str | None = None,
+    *,
+    sends: bool = True,
+    **options: object,
 ) -> backends.Judge:
     given = backends.JudgeSettings(
         prompt="green-structured",
@@ -131,7 +141,10 @@ def test_a_replica_has_the_gpus_that_it_is_spread_over(model: Path) -> None:
         ({"address": "ray://head:10001"}, "--server address"),
         ({"routing": "best"}, "routing"),
         ({"application": "a", "dtype": "float16"}, "leave out dtype"),
-        ({"application": "a", "base_url": "http://127.0.0.1:1/v1"}, "leave out --base-url"),
+        (
+            {"application": "a", "base_url": "http://127.0.0.1:1/v1"},
+            "leave out --base-url",
+        ),
         ({"replicas": 2, "base_url": "http://127.0.0.1:1/v1"}, "--server"),
         ({"application": "a", "http": "somewhere"}, "HOST:PORT"),
         ({"application": "a", "http": "127.0.0.1:9"}, "does not answer at 127.0.0.1:9"),
@@ -185,7 +198,9 @@ def test_an_application_that_runs_is_found_by_its_name(model: Path, serve: str) 
     whole = load("ray", model, application="whole", http=serve).servers
     assert whole is not None
     assert whole.location == f"http://{serve}/v1"
-    with pytest.raises(JudgeError, match=r"no application 'gren'; there are: green, whole"):
+    with pytest.raises(
+        JudgeError, match=r"no application 'gren'; there are: green, whole"
+    ):
         load("ray", model, application="gren", http=serve)
     # Where nothing is sent, nobody is asked.
     assert load("ray", model, sends=False, application="gren", http="127.0.0.1:9")
@@ -225,7 +240,9 @@ def test_what_a_lost_replica_says_is_not_about_the_question(
         asyncio.run(servers.ask({}))
 
 
-def test_the_order_is_plain_values_for_serve(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_is_plain_values_for_serve(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray as real
 
     class Context:
@@ -233,7 +250,9 @@ def test_the_order_is_plain_values_for_serve(model: Path, monkeypatch: pytest.Mo
             return "node"
 
     monkeypatch.setattr(real, "get_runtime_context", Context)
-    order = application(model, replicas="1-4", dtype="float32", routing="prefix")._order()
+    order = application(
+        model, replicas="1-4", dtype="float32", routing="prefix"
+    )._order()
     assert order["digest"] == local.digest(model)
     assert order["is_routed_by_prefix"]
     assert order["engine"]["dtype"] == "float32"
@@ -252,13 +271,17 @@ def test_a_node_without_the_same_model_says_so(
             started.append(self)
 
     # Instead of Ray's own, which takes a vLLM and many seconds to be imported.
-    monkeypatch.setitem(sys.modules, "ray.serve.llm", SimpleNamespace(LLMServer=LLMServer))
+    monkeypatch.setitem(
+        sys.modules, "ray.serve.llm", SimpleNamespace(LLMServer=LLMServer)
+    )
     checked = ray_app.checked_server(str(model), local.digest(model), local.digest)
     server = checked.__new__(checked)
     asyncio.run(server.start())
     assert started == [server]
     (model / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
-    with pytest.raises(RuntimeError, match=f"the folder {model} .* holds another model"):
+    with pytest.raises(
+        RuntimeError, match=f"the folder {model} .* holds another model"
+    ):
         asyncio.run(server.start())
     assert started == [server]
 

@@ -31,10 +31,16 @@ def test_a_killed_replica_of_a_real_model_loses_no_token(
     with Run(["-m", "judge"], tmp_path, *options, **ENVIRON) as run:
         run.wait_for(lambda: "ready: 2." in run.err(), 500)
         run.wait_for(lambda: cached(tmp_path) >= 4)
-        with_engine = {pid: descendants(pid) for pid in nodes.replicas() if descendants(pid)}
+        with_engine = {
+            pid: descendants(pid) for pid in nodes.replicas() if descendants(pid)
+        }
         replica, engine = next(iter(with_engine.items()))
         os.kill(replica, signal.SIGKILL)
         run.wait_for(lambda: "A replica is lost; Ray starts another." in run.err())
-        assert run.end(500) in (0, 3), run.err()  # an answer that is cut off is unparsed
-    assert gone({replica} | engine), "nothing is left of the vLLM of a replica that is killed"
+        assert run.end(500) in (0, 3), (
+            run.err()
+        )  # an answer that is cut off is unparsed
+    assert gone({replica} | engine), (
+        "nothing is left of the vLLM of a replica that is killed"
+    )
     assert texts(tmp_path / "run") == by_transformers(model, studies, tmp_path, TOKENS)

@@ -19,7 +19,11 @@ TWO = ("--server", "replicas=2", "--server", "gpus-per-replica=0")
 
 
 def judge(
-    folder: Path, nodes: Nodes | None, *options: str, in_flight: int = IN_FLIGHT, **environ: str
+    folder: Path,
+    nodes: Nodes | None,
+    *options: str,
+    in_flight: int = IN_FLIGHT,
+    **environ: str,
 ) -> Run:
     where = ["--server", f"address={nodes.address}"] if nodes else []
     line = [*STRUCTURED, "--concurrency", str(in_flight), *where, *options]
@@ -51,14 +55,18 @@ def answerers(folder: Path) -> set[int]:
 
 def check_each_has_one(folder: Path, losses: int = 1) -> None:
     """Every question has one answer, and none but those in flight at a loss was asked again."""
-    assert set(records(folder).values()) == {"unparsed"}, "an answer, if not one that can be read"
+    assert set(records(folder).values()) == {"unparsed"}, (
+        "an answer, if not one that can be read"
+    )
     assert len(records(folder)) == cached(folder) == QUESTIONS
     asked = tally(folder)
     assert len(asked) == QUESTIONS
     assert asked.total() - QUESTIONS <= IN_FLIGHT * losses
 
 
-def test_a_replica_that_is_killed_comes_back_and_costs_nothing(nodes: Nodes, folder: Path) -> None:
+def test_a_replica_that_is_killed_comes_back_and_costs_nothing(
+    nodes: Nodes, folder: Path
+) -> None:
     (folder / "waits").touch()
     with judge(folder, nodes, *TWO) as run:
         # Without the wait, the first could be through with all before the second is ready.
@@ -77,7 +85,9 @@ def test_a_replica_that_is_killed_comes_back_and_costs_nothing(nodes: Nodes, fol
     assert "Traceback" not in run.err()
 
 
-def test_lost_replicas_and_a_killed_driver_cost_nothing(nodes: Nodes, folder: Path) -> None:
+def test_lost_replicas_and_a_killed_driver_cost_nothing(
+    nodes: Nodes, folder: Path
+) -> None:
     with judge(folder, nodes, *TWO) as run:
         run.wait_for(lambda: cached(folder) >= 20)
         for replica in nodes.replicas():
@@ -101,12 +111,16 @@ def test_a_signal_ends_a_cluster_of_our_own(folder: Path) -> None:
         assert run.process is not None
         there = descendants(run.process.pid)
         assert [pid for pid in there if "raylet" in sessions()[pid][2]]
-        os.killpg(run.process.pid, signal.SIGTERM)  # as a scheduler sends it, to all of the group
+        os.killpg(
+            run.process.pid, signal.SIGTERM
+        )  # as a scheduler sends it, to all of the group
         assert run.end(90) == 143, run.err()
     assert gone(there, 10)
     assert "Traceback" not in run.err()
     assert "same command" in run.err()
-    check = [line for line in run.err().splitlines() if "raylet" in line or "[20" in line]
+    check = [
+        line for line in run.err().splitlines() if "raylet" in line or "[20" in line
+    ]
     assert check == [], "Ray says nothing of its own"
 
 
@@ -140,7 +154,9 @@ def test_a_serve_that_runs_stays_and_its_application_is_found_by_name(
             (other / each).write_bytes((folder / each).read_bytes())
         (other / "model").symlink_to(folder / "model")
         found = ["--server", f"application={name}", "--server", f"http={address}"]
-        with Run(["-m", "judge"], other, *STRUCTURED, *found, "--concurrency", "50") as second:
+        with Run(
+            ["-m", "judge"], other, *STRUCTURED, *found, "--concurrency", "50"
+        ) as second:
             assert second.end() == 0, second.err()
         assert len(records(other)) == QUESTIONS
         assert get(address) == {f"/{name}": name}, "it was found, and left"

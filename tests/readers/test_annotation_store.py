@@ -72,7 +72,10 @@ def test_what_was_kept_is_read(tmp_path: Path) -> None:
         store.append(tmp_path, one)
     assert store.read(tmp_path) == readings
     assert (tmp_path / store.FILE).stat().st_mode & 0o077 == 0
-    assert store.current(tmp_path) == {("fern", "s1"): readings[2], ("Öjvind\n", "s1"): readings[1]}
+    assert store.current(tmp_path) == {
+        ("fern", "s1"): readings[2],
+        ("Öjvind\n", "s1"): readings[1],
+    }
     store.append(tmp_path, last := replace(reading(done=False), comment="a\ud800b"))
     assert store.current(tmp_path)["fern", "s1"] == replace(last, comment="a?b")
 
@@ -82,7 +85,9 @@ def test_wherever_a_save_was_cut_the_one_before_counts(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")
-    saves = [reading(*[MarkedItem("error", FALSE, "é")] * n, done=False) for n in range(4)]
+    saves = [
+        reading(*[MarkedItem("error", FALSE, "é")] * n, done=False) for n in range(4)
+    ]
     for one in saves:
         store.append(folder, one)
     file = folder / store.FILE
@@ -91,7 +96,9 @@ def test_wherever_a_save_was_cut_the_one_before_counts(
     file.write_bytes(whole[:at])
     before = store.read(folder)
     ends = accumulate(len(line) for line in whole.splitlines(keepends=True))
-    n_whole = sum(end - 1 <= at for end in ends)  # one that lacks only its newline is whole
+    n_whole = sum(
+        end - 1 <= at for end in ends
+    )  # one that lacks only its newline is whole
     assert before == saves[:n_whole]
     store.append(folder, last := reading())
     assert store.read(folder) == [*before, last]
@@ -104,7 +111,9 @@ def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:
         assert process.returncode == 0
     readings = store.read(tmp_path)
     for name in ("fern", "moss"):
-        assert [r.study_id for r in readings if r.reader == name] == [f"s{n}" for n in range(100)]
+        assert [r.study_id for r in readings if r.reader == name] == [
+            f"s{n}" for n in range(100)
+        ]
 
 
 def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
@@ -134,6 +143,10 @@ def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
 def test_corrections_that_fit_no_line_are_no_reading(edits: list[Edit]) -> None:
     items = [MarkedItem("error", URGENT, edit=edit) for edit in edits]
     assert "line" in str(store.find_fault(reading(*items), FINE, RECORD))
-    fitting = [Edit("change", 1, "Clear."), Edit("insert", 2, "New."), Edit("insert", None, "New.")]
+    fitting = [
+        Edit("change", 1, "Clear."),
+        Edit("insert", 2, "New."),
+        Edit("insert", None, "New."),
+    ]
     items = [MarkedItem("error", URGENT, edit=edit) for edit in fitting]
     assert store.find_fault(reading(*items), FINE, RECORD) is None

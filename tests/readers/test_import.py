@@ -51,7 +51,9 @@ def test_tidy(invoke: Invoke, tmp_path: Path) -> None:
     # A score that nobody was asked for is undefined, and says why.
     green = runs["fern"].summary()["statistics"]["green"]
     assert (green["value"], green["n"], green["n_undefined"]) == (None, 0, 15)
-    assert any("no matched findings" in note for note in runs["fern"].summary()["notes"])
+    assert any(
+        "no matched findings" in note for note in runs["fern"].summary()["notes"]
+    )
     for args in (("rates",), ("audit",), ("errors",)):
         assert invoke(*args, runs["reed"].path).exit_code == 0
 
@@ -75,9 +77,17 @@ def test_matched_findings_and_severities(invoke: Invoke, tmp_path: Path) -> None
     found = measures(run)
     # Two candidates of study 1; the study's own id is the patient.
     assert set(found) == {"1/m", "1/n", "2"}
-    assert [run.record(one)["fields"]["patient"] for one in ("1/m", "1/n", "2")] == ["1", "1", None]
+    assert [run.record(one)["fields"]["patient"] for one in ("1/m", "1/n", "2")] == [
+        "1",
+        "1",
+        None,
+    ]
     one = found["1/m"]
-    assert (one["fineradscore"], one["fineradscore_sum"], one["n_actionable"]) == (4.0, 6.0, 1)
+    assert (one["fineradscore"], one["fineradscore_sum"], one["n_actionable"]) == (
+        4.0,
+        6.0,
+        1,
+    )
     assert (one["severity1_poor_wording"], one["severity4_b"]) == (2, 1)
     assert found["2"]["fineradscore"] == 1.0
 
@@ -96,20 +106,31 @@ def test_refisco(invoke: Invoke, tmp_path: Path) -> None:
     assert "row 13" in note
     # The lines as they were edited; a row of several sentences has none.
     record = runs["ann"].record("s1/alder")
-    assert record["candidate"] == "No pneumothorax.\n\nSmall left effusion.\n\nOld rib fracture."
+    assert (
+        record["candidate"]
+        == "No pneumothorax.\n\nSmall left effusion.\n\nOld rib fracture."
+    )
     assert [one["edit"] for one in record["annotation"]["items"]] == [
         {"kind": "change", "line": 1, "corrected": "Small right effusion."},
         {"kind": "delete", "line": 2, "corrected": ""},
-        {"kind": "insert", "line": None, "corrected": "Nodule in the right upper lobe."},
+        {
+            "kind": "insert",
+            "line": None,
+            "corrected": "Nodule in the right upper lobe.",
+        },
     ]
-    corrected = "No pneumothorax.\n\nSmall right effusion. Nodule in the right upper lobe."
+    corrected = (
+        "No pneumothorax.\n\nSmall right effusion. Nodule in the right upper lobe."
+    )
     assert record["corrected"] == corrected
     other = runs["ann"].record("s2")
     assert [one["edit"] for one in other["annotation"]["items"]] == [None, None]
     assert other["corrected"] is None
 
 
-def test_refisco_v1_has_other_names_and_whole_reports(invoke: Invoke, tmp_path: Path) -> None:
+def test_refisco_v1_has_other_names_and_whole_reports(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     v1 = tmp_path / "v1.csv"
     v1.write_text(
         "data_id,report_type,report_text,original_line,corrected_line,error_clinical_severity,"
@@ -123,7 +144,10 @@ def test_refisco_v1_has_other_names_and_whole_reports(invoke: Invoke, tmp_path: 
 
 def by_level(runs: dict[str, Run]) -> dict[str, dict[str, tuple[float | None, ...]]]:
     return {
-        reader: {study: (m["n_significant"], m["n_insignificant"]) for study, m in found.items()}
+        reader: {
+            study: (m["n_significant"], m["n_insignificant"])
+            for study, m in found.items()
+        }
         for reader, found in ((reader, measures(run)) for reader, run in runs.items())
     }
 
@@ -144,7 +168,9 @@ def test_rexval(invoke: Invoke, tmp_path: Path) -> None:
     record = runs["0"].record("p11/s_emb")
     assert record["candidate"] == "Large left pneumothorax."
     assert record["fields"] == {"model": "s_emb", "patient": "p11"}
-    alone = by_level(imported(invoke, tmp_path / "alone", REXVAL[1]))  # without the reports
+    alone = by_level(
+        imported(invoke, tmp_path / "alone", REXVAL[1])
+    )  # without the reports
     assert alone["0"]["1/bertscore"] == (2, 0)
 
 
@@ -173,11 +199,19 @@ def test_radpref(invoke: Invoke, tmp_path: Path) -> None:
     found = measures(runs["user_1"])
     assert set(found) == {"p1_s1/C1", "p1_s1/C2", "p2_s1/C2"}  # p2's C1 was not read
     one = found["p1_s1/C1"]
-    assert (one["n_significant"], one["n_actionable"], one["n_insignificant"]) == (1, 2, 2)
+    assert (one["n_significant"], one["n_actionable"], one["n_insignificant"]) == (
+        1,
+        2,
+        2,
+    )
     assert (one["severity3_a"], one["severity2_b"], one["severity1_a"]) == (1, 1, 1)
     # An attribute error weighs by its attributes, and may be of several categories.
     two = found["p1_s1/C2"]
-    assert (two["n_actionable"], two["severity2_d"], two["severity2_measurement"]) == (1, 1, 1)
+    assert (two["n_actionable"], two["severity2_d"], two["severity2_measurement"]) == (
+        1,
+        1,
+        1,
+    )
     assert two["severity1_certainty"] == 1
     # The readers' scale has no "emergent", and no category of comparisons.
     for name in ("fineradscore", "fineradscore_sum", "n_severity4", "severity3_e"):
@@ -191,7 +225,10 @@ def test_radpref(invoke: Invoke, tmp_path: Path) -> None:
     assert record["annotation"]["explanation"] == "Most findings agree."
     fields = {"age": "050Y", "model": "medgemma", "patient": "p1", "rating": 2}
     assert record["fields"] == fields
-    texts = [item["text"] for item in runs["user_1"].record("p1_s1/C2")["annotation"]["items"]]
+    texts = [
+        item["text"]
+        for item in runs["user_1"].record("p1_s1/C2")["annotation"]["items"]
+    ]
     assert texts[0].startswith("Large right pleural effusion (severity significant")
 
 
@@ -204,8 +241,15 @@ def test_the_published_layouts_are_read_with_nothing_silently_lost(
     runs = imported(invoke, tmp_path / "rp", READERS / "preference_data.json", *users)
     for user in users:
         annotations = json.loads(user.read_text())["annotations"].values()
-        sides = [study[side] for study in annotations for side in ("C1", "C2") if side in study]
-        n_errors = sum(len(s["finding_errors"]) + len(s["missing_findings"]) for s in sides)
+        sides = [
+            study[side]
+            for study in annotations
+            for side in ("C1", "C2")
+            if side in study
+        ]
+        n_errors = sum(
+            len(s["finding_errors"]) + len(s["missing_findings"]) for s in sides
+        )
         run = runs[user.stem]
         assert run.manifest["omitted_ids"] == {}
         assert len(measures(run)) == len(sides)
@@ -213,13 +257,21 @@ def test_the_published_layouts_are_read_with_nothing_silently_lost(
         assert sum(items) == n_errors
     for name, id_, score in (
         ("refisco-v0.csv", ("id", "source", "annotator"), "score"),
-        ("refisco-v1.csv", ("data_id", "report_type", "annotator_id"), "error_clinical_severity"),
+        (
+            "refisco-v1.csv",
+            ("data_id", "report_type", "annotator_id"),
+            "error_clinical_severity",
+        ),
     ):
         rows = pd.read_csv(READERS / name, dtype=str, keep_default_na=False)
         runs = imported(invoke, tmp_path / name, READERS / name)
         readings = len(rows.groupby(list(id_)))
-        left_out = [run.manifest["omitted"].get("unreadable", 0) for run in runs.values()]
-        assert sum(len(measures(run)) for run in runs.values()) + sum(left_out) == readings
+        left_out = [
+            run.manifest["omitted"].get("unreadable", 0) for run in runs.values()
+        ]
+        assert (
+            sum(len(measures(run)) for run in runs.values()) + sum(left_out) == readings
+        )
         errors = [run.summary()["totals"]["n_severity4"]["n"] for run in runs.values()]
         assert sum(errors) == (rows[score] == "Emergent error").sum()
 
@@ -236,7 +288,9 @@ def refused(invoke: Invoke, out: Path, *files: Path, layout: str = "auto") -> st
     return line
 
 
-def left_out(invoke: Invoke, out: Path, *files: Path) -> tuple[dict[str, list[str]], str]:
+def left_out(
+    invoke: Invoke, out: Path, *files: Path
+) -> tuple[dict[str, list[str]], str]:
     """The studies of each reader that are left out of the runs, and the notes on them."""
     runs = imported(invoke, out, *files)
     assert all(measures(run) for run in runs.values())
@@ -260,7 +314,10 @@ def left_out(invoke: Invoke, out: Path, *files: Path) -> tuple[dict[str, list[st
         ("1,a,,,0,,\n1,a,a,significant,1,,", "row 3"),
         ("1,a,a,significant,1,,X.\n1,b,a,significant,1,,Y.", "row 3: reference"),
         # Blank rows are not counted.
-        ('1,a,a,significant,,"two\nlines",\n\n,,,,,,\n1,a,6x,significant,1,,', "row 3: category"),
+        (
+            '1,a,a,significant,,"two\nlines",\n\n,,,,,,\n1,a,6x,significant,1,,',
+            "row 3: category",
+        ),
         ("1,a,a,significant,,x,\n1,a,a,significant,1,,", "lists or counts"),
     ],
 )
@@ -268,22 +325,30 @@ def test_a_study_with_contradictory_rows_is_left_out(
     invoke: Invoke, tmp_path: Path, rows: str, names: str
 ) -> None:
     file = tmp_path / "bad.csv"
-    more = "".join(f"{study},a,a,significant,1,,\n{study},b,,,0,,\n" for study in ("8", "9"))
+    more = "".join(
+        f"{study},a,a,significant,1,,\n{study},b,,,0,,\n" for study in ("8", "9")
+    )
     file.write_text(f"{HEAD}{rows}\n{more}")
     lost, notes = left_out(invoke, tmp_path / "out", file)
     assert lost["a"] == ["1"]
     assert names in notes
 
 
-def test_a_reader_of_whom_nothing_can_be_read_is_named(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_reader_of_whom_nothing_can_be_read_is_named(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     file = tmp_path / "bad.csv"
     file.write_text(f"{HEAD}1,ann,a,significant,1,,\n1,ben,a,grave,1,,\n")
     runs = imported(invoke, tmp_path / "out", file)
     assert set(runs) == {"ann"}
-    assert any("'ben'" in note and "row 3" in note for note in runs["ann"].summary()["notes"])
+    assert any(
+        "'ben'" in note and "row 3" in note for note in runs["ann"].summary()["notes"]
+    )
 
 
-def test_rows_without_a_study_or_reader_are_refused(invoke: Invoke, tmp_path: Path) -> None:
+def test_rows_without_a_study_or_reader_are_refused(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     file = tmp_path / "bad.csv"
     for rows, names in (
         ("1,,a,significant,1,,", "row 2: reader"),
@@ -314,7 +379,12 @@ def changed(source: Path, target: Path, row: int, cells: dict[str, object]) -> P
         ("refisco", 3, {"impression_edited": ""}, "row 3: impression_edited"),
         ("refisco", 5, {"impression_edited": "[delete]"}, "row 5"),
         ("rexval_counts", 2, {"error_category": 7}, "row 2: error_category"),
-        ("rexval_counts", 2, {"clinically_significant": "maybe"}, "row 2: clinically_significant"),
+        (
+            "rexval_counts",
+            2,
+            {"clinically_significant": "maybe"},
+            "row 2: clinically_significant",
+        ),
         ("rexval_counts", 2, {"candidate_type": "rouge"}, "/rouge"),
         ("rexval_counts", 3, {"clinically_significant": "True"}, "row 3"),
         ("rexval_counts", 2, {"num_errors": ""}, "11 of 12"),
@@ -330,13 +400,20 @@ def test_bad_cells_of_other_layouts(
     before = {"ben": ["s2"]} if source == "refisco" else {}  # which the file has anyhow
     lost, notes = left_out(invoke, tmp_path / "out", *files)
     assert names in notes
-    studies = [study for reader, ids in lost.items() for study in ids if reader not in before]
+    studies = [
+        study for reader, ids in lost.items() for study in ids if reader not in before
+    ]
     assert len(studies) == (2 if "candidate_type" in cells else 1)
 
 
-def test_readers_who_saw_other_lines_read_another_candidate(invoke: Invoke, tmp_path: Path) -> None:
+def test_readers_who_saw_other_lines_read_another_candidate(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     file = changed(
-        DATA / "refisco.csv", tmp_path / "r.csv", 6, {"impression_original": "Other words."}
+        DATA / "refisco.csv",
+        tmp_path / "r.csv",
+        6,
+        {"impression_original": "Other words."},
     )
     runs = imported(invoke, tmp_path / "out", file)
     assert "s1/alder/ann" in measures(runs["ann"])
@@ -370,10 +447,14 @@ def test_bad_values_of_radpref(
     assert names in notes
 
 
-def test_a_study_of_radpref_with_two_texts_is_left_out(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_study_of_radpref_with_two_texts_is_left_out(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     files, _ = radpref_files(tmp_path)
     reports = json.loads(files[0].read_text())
-    files[0].write_text(json.dumps([*reports, reports[0] | {"C1_report": "Other words."}]))
+    files[0].write_text(
+        json.dumps([*reports, reports[0] | {"C1_report": "Other words."}])
+    )
     lost, _ = left_out(invoke, tmp_path / "out", *files)
     assert lost == {"user_1": ["p1_s1/C1"], "user_2": ["p1_s1/C1"]}
     # A reading of a study that the file of reports lacks is named too.
@@ -408,13 +489,17 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     head = "study_id,reader,significant,text,reference,candidate"
     (tmp_path / "readings.csv").write_text("\n".join([head, *rows]))
     options = ("--section", "report")
-    ann = imported(invoke, tmp_path / "r", tmp_path / "readings.csv", options=options)["ann"].path
+    ann = imported(invoke, tmp_path / "r", tmp_path / "readings.csv", options=options)[
+        "ann"
+    ].path
     assert invoke("green", ann, "--judge", "lexicon", "--out", "lexicon").exit_code == 0
     runs = ("lexi=lexicon", f"ann={ann}", "--allow", "judge")
     text = invoke("compare", *runs, "--format", "csv", "--table", "errors").stdout
     rows = [row for row in csv.DictReader(io.StringIO(text)) if row["model"] == "ann"]
     assert [row["all_k"] for row in rows] == ["12", "0"]
-    assert {(row["false_finding_n"], row["false_finding_k"]) for row in rows} == {("0", "")}
+    assert {(row["false_finding_n"], row["false_finding_k"]) for row in rows} == {
+        ("0", "")
+    }
     done = invoke("errors", *runs)
     assert done.exit_code == 2
     assert "not compared" in done.stderr
@@ -424,11 +509,20 @@ def test_a_finding_that_a_reader_added_is_read(invoke: Invoke, tmp_path: Path) -
     files, annotations = radpref_files(tmp_path)
     study = annotations["p1_s1"]
     n_items = len(study["C1"]["finding_errors"]) + len(study["C1"]["missing_findings"])
-    record = next(one for one in json.loads(files[0].read_text()) if one["id"] == "p1_s1")
+    record = next(
+        one for one in json.loads(files[0].read_text()) if one["id"] == "p1_s1"
+    )
     beyond = len(record["C1_findings"])
-    added = {"error_type": "false", "clinical_significance": "urgent", "explanation": "symptom"}
+    added = {
+        "error_type": "false",
+        "clinical_significance": "urgent",
+        "explanation": "symptom",
+    }
     study["C1"]["finding_errors"][str(beyond)] = added
-    for listed in ({"C1": [beyond], "C2": [], "GT": []}, None):  # one published file lacks the list
+    for listed in (
+        {"C1": [beyond], "C2": [], "GT": []},
+        None,
+    ):  # one published file lacks the list
         study["new_finding_indices"] = listed
         files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
         out = tmp_path / f"out-{listed is None}"
@@ -439,7 +533,9 @@ def test_a_finding_that_a_reader_added_is_read(invoke: Invoke, tmp_path: Path) -
         texts = [item["text"] for item in items]
         assert "a finding that the reader added: symptom" in texts
     # A number with a gap before it is a mistake.
-    study["C1"]["finding_errors"][str(beyond + 5)] = study["C1"]["finding_errors"].pop(str(beyond))
+    study["C1"]["finding_errors"][str(beyond + 5)] = study["C1"]["finding_errors"].pop(
+        str(beyond)
+    )
     files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
     lost, notes = left_out(invoke, tmp_path / "gap", *files)
     assert lost == {"user_2": ["p1_s1/C1"]}

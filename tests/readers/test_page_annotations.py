@@ -17,8 +17,12 @@ from judge.readers.sample import kept_sample
 from judge.running.folder import Run
 from judge.types import Edit
 
-WRONG = MarkedItem("error", {"category": ("a",), "significance": ("significant",)}, "effusion")
-SLIGHT = MarkedItem("error", {"category": ("b",), "significance": ("insignificant",)}, "line")
+WRONG = MarkedItem(
+    "error", {"category": ("a",), "significance": ("significant",)}, "effusion"
+)
+SLIGHT = MarkedItem(
+    "error", {"category": ("b",), "significance": ("insignificant",)}, "line"
+)
 MATCHED = MarkedItem("matched", {}, "heart")
 Read = Callable[..., None]
 
@@ -29,7 +33,9 @@ def read(example_run: Path) -> Read:
     records = {record["study_id"]: record for record in Run(example_run).records()}
 
     def call(reader: str, study_id: str, *items: MarkedItem, done: bool = True) -> None:
-        store.append(example_run, new_reading(reader, records[study_id], items, done=done))
+        store.append(
+            example_run, new_reading(reader, records[study_id], items, done=done)
+        )
 
     return call
 
@@ -69,9 +75,15 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
     for name in ("section", "model", "class_source", "fields"):
         assert made.manifest[name] == judged.manifest[name]
     assert made.reading == {"layout": "readings", "lacks": {}, "own": []}
-    assert exported(invoke, example_run, tmp_path / "one", "--reader", "elm").keys() == {"elm"}
+    assert exported(
+        invoke, example_run, tmp_path / "one", "--reader", "elm"
+    ).keys() == {"elm"}
     signature = made.signature
-    for args in (("rates", made.path), ("audit", made.path, "ex-004"), ("rescore", made.path)):
+    for args in (
+        ("rates", made.path),
+        ("audit", made.path, "ex-004"),
+        ("rescore", made.path),
+    ):
         assert invoke(*args).exit_code == 0
     assert Run(made.path).signature == signature
 
@@ -91,7 +103,11 @@ def test_a_run_of_drawn_studies_says_how_they_were_drawn(
         "seed": 1,
         "by": ["study_class"],
         "strata": [
-            {"key": {"study_class": name}, "n_studies": n, "n_drawn": classes.count(name)}
+            {
+                "key": {"study_class": name},
+                "n_studies": n,
+                "n_drawn": classes.count(name),
+            }
             for name, n in (("abnormal", 10), ("normal", 5))
         ],
     }
@@ -119,9 +135,17 @@ def test_green_is_undefined_where_matched_findings_were_not_marked(
     runs = exported(invoke, example_run, tmp_path / "readers")
     for name in ("ash", "elm"):
         values = measures(runs[name])
-        assert [values[study]["green"] for study in ("ex-001", "ex-004")] == [None, None]
-        assert [values[study]["n_significant"] for study in ("ex-001", "ex-004")] == [0, 1]
-        assert any("no matched findings" in note for note in runs[name].summary()["notes"])
+        assert [values[study]["green"] for study in ("ex-001", "ex-004")] == [
+            None,
+            None,
+        ]
+        assert [values[study]["n_significant"] for study in ("ex-001", "ex-004")] == [
+            0,
+            1,
+        ]
+        assert any(
+            "no matched findings" in note for note in runs[name].summary()["notes"]
+        )
         assert invoke("rates", runs[name].path).exit_code == 0
     assert [one["green"] for one in measures(runs["fir"]).values()] == [1.0, 0.0]
 
@@ -132,9 +156,16 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     order = queue(invoke, example_run, 9)
     records = {record["study_id"]: record for record in Run(example_run).records()}
     for study_id, seconds in zip(order[:5], (12.5, None, 0.0, 3.0, 4.0), strict=True):
-        marks, why = ([], "image needed") if study_id == order[1] else ([WRONG, MATCHED], "")
+        marks, why = (
+            ([], "image needed") if study_id == order[1] else ([WRONG, MATCHED], "")
+        )
         reading = new_reading(
-            "ash", records[study_id], marks, done=True, seconds=seconds, cannot_judge=why
+            "ash",
+            records[study_id],
+            marks,
+            done=True,
+            seconds=seconds,
+            cannot_judge=why,
         )
         store.append(example_run, reading)
     run = exported(invoke, example_run, tmp_path / "readers")["ash"]
@@ -143,7 +174,11 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     assert "image needed" in unjudged["detail"]
     assert unjudged["measures"] is None
     summary = run.summary()
-    assert (summary["n_studies"], summary["n_scored"], summary["n_unparsed"]) == (5, 4, 1)
+    assert (summary["n_studies"], summary["n_scored"], summary["n_unparsed"]) == (
+        5,
+        4,
+        1,
+    )
     assert any("could not judge 1 study" in note for note in summary["notes"])
     # It was drawn and read: the rest is a random sample only together with it.
     assert sum(stratum["n_drawn"] for stratum in run.reading["sample"]["strata"]) == 5
@@ -156,19 +191,27 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     assert (counts["read"], counts["not_judged"]) == ({"ash": 5}, {"ash": 1})
 
 
-def test_corrected_lines_make_the_corrected_report(invoke: Invoke, tmp_path: Path) -> None:
+def test_corrected_lines_make_the_corrected_report(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     run = tmp_path / "fine"
-    done = invoke("fineradscore", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run)
+    done = invoke(
+        "fineradscore", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run
+    )
     assert done.exit_code == 0, done.stderr
     record = Run(run).record("ex-003")
     urgent = {"category": ("a",), "severity": ("severity3",)}
     right = MarkedItem("error", urgent, edit=Edit("delete", 1, ""))
     store.append(run, new_reading("ash", record, [right], done=True))
-    store.append(run, new_reading("elm", record, [right, MarkedItem("error", urgent)], done=True))
+    store.append(
+        run, new_reading("elm", record, [right, MarkedItem("error", urgent)], done=True)
+    )
     runs = exported(invoke, run, tmp_path / "readers")
     ash, elm = (runs[name].record("ex-003") for name in ("ash", "elm"))
     assert ash["corrected"] == "Heart size within normal limits. No pneumothorax."
-    assert ash["measures"]["closeness_corrected"] > ash["measures"]["closeness_candidate"]
+    assert (
+        ash["measures"]["closeness_corrected"] > ash["measures"]["closeness_candidate"]
+    )
     assert elm["corrected"] is elm["measures"]["closeness_corrected"] is None
     assert totals(runs["ash"])["severity3_a"] == 1
 
@@ -179,11 +222,18 @@ def test_the_examples_readings_are_of_the_examples(
     queue(invoke, example_run, 10)
     shutil.copy(EXAMPLES / "readers" / "readings.jsonl", example_run)
     runs = exported(invoke, example_run, tmp_path / "readers")
-    assert {name: run.summary()["n_scored"] for name, run in runs.items()} == {"ash": 10, "elm": 7}
+    assert {name: run.summary()["n_scored"] for name, run in runs.items()} == {
+        "ash": 10,
+        "elm": 7,
+    }
     assert all("sample" in run.reading for run in runs.values())
-    again = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", example_run)
+    again = invoke(
+        "green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", example_run
+    )
     assert again.exit_code == 0, again.stderr
-    assert len({one.reader for one in store.read(example_run)}) == 2  # they stay with the run
+    assert (
+        len({one.reader for one in store.read(example_run)}) == 2
+    )  # they stay with the run
 
 
 def test_readings_of_one_section_say_nothing_of_another_of_the_same_files(
@@ -193,7 +243,15 @@ def test_readings_of_one_section_say_nothing_of_another_of_the_same_files(
     ash = exported(invoke, example_run, tmp_path / "readers")["ash"].path
     files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
     assert invoke("validate", example_run, "--readers", ash).exit_code == 0
-    other = ("green", *files, "--section", "impression", "--allow-missing", "--min-coverage", 0)
+    other = (
+        "green",
+        *files,
+        "--section",
+        "impression",
+        "--allow-missing",
+        "--min-coverage",
+        0,
+    )
     assert invoke(*other, "--out", tmp_path / "other").exit_code == 0
     done = invoke("validate", tmp_path / "other", "--readers", ash)
     assert done.exit_code == 2

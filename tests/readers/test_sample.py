@@ -44,7 +44,11 @@ def test_a_larger_sample_begins_with_the_smaller(
     large = draw(columns, least + more + still_more, ["site"], seed)
     assert large.order[: len(small.order)] == small.order
     for sample, n in ((small, least + more), (large, least + more + still_more)):
-        assert len(sample.order) == len(set(sample.order)) == min(n, len(columns["study_id"]))
+        assert (
+            len(sample.order)
+            == len(set(sample.order))
+            == min(n, len(columns["study_id"]))
+        )
         drawn = Counter(str(study_id)[0] for study_id in sample.order)
         assert {site: n for site, (_, n) in sizes_of(sample).items()} == drawn
         # No study would have gone with more right to another stratum [Sainte-Laguë].
@@ -59,7 +63,12 @@ def test_a_larger_sample_begins_with_the_smaller(
 
 def test_it_depends_on_the_seed_and_on_no_order_of_the_studies() -> None:
     found = sizes_of(draw(studies(a=600, b=300, c=90, d=10), 100, ["site"], 3))
-    assert found == {"a": (600, 59), "b": (300, 30), "c": (90, 9), "d": (10, 2)}  # 10 in 1,000: 1
+    assert found == {
+        "a": (600, 59),
+        "b": (300, 30),
+        "c": (90, 9),
+        "d": (10, 2),
+    }  # 10 in 1,000: 1
     columns = studies(a=20, b=10)
     turned = {name: column[::-1] for name, column in columns.items()}
     sample = draw(columns, 12, ["site"], 1)
@@ -117,7 +126,9 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
         assert refused.exit_code == 2
         assert "--seed 4 --by study_class" in refused.stderr
     assert (example_run / SAMPLE).read_bytes() == before
-    every = json.loads(invoke("sample", example_run, "-n", 99, "--format", "json").stdout)
+    every = json.loads(
+        invoke("sample", example_run, "-n", 99, "--format", "json").stdout
+    )
     assert every["n_drawn"] == every["n_studies"] == 15
     assert [one["n_drawn"] for one in every["strata"]] == [10, 5]
     assert every["order"][:11] == [*more.order]

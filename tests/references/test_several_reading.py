@@ -21,7 +21,11 @@ ROWS: list[Record] = [
     {"study_id": "b", "reference_id": "Baker", "findings": ""},
     {"study_id": "c", "reference_id": "Chen", "findings": "Three."},
 ]
-READ = ((("Adams", ADAMS), ("Baker", BAKER)), (("Adams", "One."),), (("Chen", "Three."),))
+READ = (
+    (("Adams", ADAMS), ("Baker", BAKER)),
+    (("Adams", "One."),),
+    (("Chen", "Three."),),
+)
 
 
 def read(folder: Path, refs: object, preds: object = PREDS, **named: str) -> StudySet:

@@ -24,7 +24,9 @@ READERS = ("Adams", "Baker", "Chen")
 
 
 def judged(*words: object) -> dict[str, Any]:
-    done = CliRunner().invoke(main, list(map(str, ("green", *words, "--format", "json"))))
+    done = CliRunner().invoke(
+        main, list(map(str, ("green", *words, "--format", "json")))
+    )
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -44,13 +46,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     rows = []
     for at, (key, own) in enumerate(adams.items()):
-        known = {"study_id": key, "study_class": own["study_class"], "site": own["site"]}
+        known = {
+            "study_id": key,
+            "study_class": own["study_class"],
+            "site": own["site"],
+        }
         text = (alder if key == "ex-012" else baker)[key]["model_prediction"]
         said = {"Adams": own["section_findings"], "Baker": "" if at == 5 else text}
         said |= {"Chen": f"{text} Small left pleural effusion."} if at % 4 == 0 else {}
         if at in (3, 4):
             del said["Baker"]
-        rows += [{**known, "reference_id": n, "findings": text} for n, text in said.items()]
+        rows += [
+            {**known, "reference_id": n, "findings": text} for n, text in said.items()
+        ]
     refs = write_json(path / "refs.json", rows)
     for rule in ("best", "mean"):
         judged(PREDS, refs, "--references", rule, "--out", path / rule)
@@ -103,10 +111,19 @@ def test_a_study_is_shown_with_its_best_reference(folder: Path, invoke: Invoke) 
     for record in records:
         reader = record["fields"]["best_reference"]
         assert record["reference"] == every[record["study_id"], reader]
-    assert {record["fields"]["best_reference"] for record in records} >= {"Adams", "Baker"}
+    assert {record["fields"]["best_reference"] for record in records} >= {
+        "Adams",
+        "Baker",
+    }
     record = Run(folder / "mean").record("ex-001")
-    assert record["reference"].startswith(f"[Adams]\n{every['ex-001', 'Adams']}\n\n[Baker]\n")
-    for words in (["rates", "mean"], ["audit", "best", "--html", "p.html"], ["audit", "mean"]):
+    assert record["reference"].startswith(
+        f"[Adams]\n{every['ex-001', 'Adams']}\n\n[Baker]\n"
+    )
+    for words in (
+        ["rates", "mean"],
+        ["audit", "best", "--html", "p.html"],
+        ["audit", "mean"],
+    ):
         assert invoke(words[0], folder / words[1], *words[2:]).exit_code == 0
     for words in (["rescore", folder / "best"], ["green", folder / "mean"]):
         assert invoke(*words).exit_code == 2
@@ -136,7 +153,9 @@ def test_options_that_do_not_go_together(folder: Path, invoke: Invoke) -> None:
 def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     rubric, study = rubrics.load("green"), Study("s", "r", "c")
     annotation = rubric.parse(green(), study, complete=True)
-    scored = StudyResult(0, study, Annotated(annotation), rubric.measured(annotation, study), None)
+    scored = StudyResult(
+        0, study, Annotated(annotation), rubric.measured(annotation, study), None
+    )
     lost = StudyResult(1, study, Unparsed("truncated"), None, None)
     how = Aggregation("reference", "best", ("1", "2"))
     parts = [(study, ends) for ends in ([scored, lost], [lost], [scored])]

@@ -28,7 +28,11 @@ def made(server: FaultServer, tmp_path: Path) -> Iterator[Callable[..., Reward]]
     rewards = []
 
     def make(**options: Any) -> Reward:
-        given = {"judge": "model-x", "base_url": server.url, "cache": tmp_path / "cache"}
+        given = {
+            "judge": "model-x",
+            "base_url": server.url,
+            "cache": tmp_path / "cache",
+        }
         rewards.append(Reward(**(given | options)))
         return rewards[-1]
 

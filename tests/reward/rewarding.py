@@ -16,9 +16,12 @@ Make = Callable[..., Reward]
 def examples() -> tuple[list[str], list[str]]:
     """The references and the candidates of the example studies."""
     refs, preds = (
-        json.loads((EXAMPLES / name).read_text("utf-8")) for name in ("refs.json", "preds.json")
+        json.loads((EXAMPLES / name).read_text("utf-8"))
+        for name in ("refs.json", "preds.json")
     )
-    return [refs[one]["report"] for one in preds], [preds[one]["model_prediction"] for one in preds]
+    return [refs[one]["report"] for one in preds], [
+        preds[one]["model_prediction"] for one in preds
+    ]
 
 
 def of_studies(*numbers: int) -> dict[str, list[str]]:

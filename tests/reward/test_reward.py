@@ -47,10 +47,14 @@ def test_a_reward_is_the_measure_and_more_is_better(rubric: str) -> None:
             continue
         with Reward(rubric=rubric, measure=measure.name) as reward:
             found = reward.trl("report")(
-                prompts=[""] * len(references), completions=candidates, report=references
+                prompts=[""] * len(references),
+                completions=candidates,
+                report=references,
             )
         sign = 1 if measure.higher_is_better else -1
-        wanted = [None if value != value else sign * value for value in table[measure.name]]
+        wanted = [
+            None if value != value else sign * value for value in table[measure.name]
+        ]
         assert found == wanted, measure.name
         assert all(one is None or str(one) != "-0.0" for one in found)
         assert reward.name == ("" if sign == 1 else "minus_") + measure.name
@@ -60,7 +64,10 @@ def test_what_has_no_reward_is_none_counted_and_logged(
     made: Make, server: FaultServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.set_faults(
-        studies={"study-0001": always(Fault.MALFORMED), "study-0002": always(Fault.TOO_LONG)}
+        studies={
+            "study-0001": always(Fault.MALFORMED),
+            "study-0002": always(Fault.TOO_LONG),
+        }
     )
     reward = made()
     references = [*of_studies(0, 1, 2)["reference"], None, float("nan"), "___"]
@@ -78,7 +85,9 @@ def test_what_has_no_reward_is_none_counted_and_logged(
     assert reward.n_scored == 1
     assert logged == {"rewards/green/unscored": pytest.approx(5 / 6)}
     (message,) = caplog.messages
-    assert message.startswith("5 of 6 completions have no reward green (3 no reference; ")
+    assert message.startswith(
+        "5 of 6 completions have no reward green (3 no reference; "
+    )
 
 
 @pytest.mark.parametrize("version", ["1.5.1", "1.6.0"])
@@ -87,9 +96,15 @@ def test_a_trl_that_makes_none_a_zero_needs_a_value(
 ) -> None:
     folder = tmp_path / f"trl-{version}.dist-info"
     folder.mkdir()
-    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: trl\nVersion: {version}\n")
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: trl\nVersion: {version}\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    columns: dict[str, Any] = {"prompts": [""], "completions": ["a"], "reference": [None]}
+    columns: dict[str, Any] = {
+        "prompts": [""],
+        "completions": ["a"],
+        "reference": [None],
+    }
     with Reward() as reward:
         assert reward.trl(unscored=-1)(**columns) == [-1.0]
         if version == "1.6.0":
@@ -101,7 +116,9 @@ def test_a_trl_that_makes_none_a_zero_needs_a_value(
 
 def test_an_undefined_measure_is_none() -> None:
     with Reward(rubric="facts", measure="f1") as reward:
-        found = reward.trl()(prompts=[""], completions=[""], reference=["Small effusion."])
+        found = reward.trl()(
+            prompts=[""], completions=[""], reference=["Small effusion."]
+        )
     assert found == [None]
     assert list(reward.unscored) == ["undefined, no fact in one of the reports"]
 
@@ -132,7 +149,9 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
     ) == expected(0)
 
 
-def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultServer) -> None:
+def test_a_batch_is_asked_together_and_nothing_twice(
+    made: Make, server: FaultServer
+) -> None:
     server.set_faults(latency=0.2)
     reward = made(policy=RequestPolicy(concurrency=32)).trl()
     group = [n for n in range(16) for _ in range(4)]
@@ -141,9 +160,13 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     seen = server.stats()
     assert seen.requests == 16
     assert seen.in_flight_max > 1
-    assert reward(prompts=[""], completions=["Clear."], **of_studies(3)) == [expected(3)]
+    assert reward(prompts=[""], completions=["Clear."], **of_studies(3)) == [
+        expected(3)
+    ]
     # Another one, as in another process or after a restart, finds the answers on disk.
-    again = made().trl()(prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group))
+    again = made().trl()(
+        prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group)
+    )
     assert again == found
     assert server.stats().requests == 16
 
@@ -161,12 +184,16 @@ def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     assert line.startswith("green:4|judge:model-x|prompt:green-structured@")
     assert "seed=7" in line
     assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
-    shown = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
+    shown = Reward(
+        rubric="crimson", context_fields=["age"], modality="ct", report=str.strip
+    )
     assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in shown.signature
     assert "context" not in Reward(rubric="crimson").signature
 
 
-def test_a_completion_without_a_report_has_no_reward(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_completion_without_a_report_has_no_reward(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def after_thought(text: str) -> str | None:
         return text.partition("</think>")[2] if "</think>" in text else None
 
@@ -195,12 +222,17 @@ def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
     }
     with FaultServer(Behaviour(record=True), rubric="crimson") as server:
         reward = made(
-            rubric="crimson", context_fields=["age"], prior_field="before", base_url=server.url
+            rubric="crimson",
+            context_fields=["age"],
+            prior_field="before",
+            base_url=server.url,
         )
         with pytest.raises(JudgeError, match="'before'"):
             reward.verl()("set", "Clear.", "Clear.", {"age": 81})
         with pytest.raises(JudgeError, match="2 values of 'before'"):
-            reward.trl()(prompts=[""], completions=["C."], **{**columns, "before": ["a", "b"]})
+            reward.trl()(
+                prompts=[""], completions=["C."], **{**columns, "before": ["a", "b"]}
+            )
         first = reward.trl()(prompts=[""], completions=["Clear."], **columns)
         second = reward.verl()(
             "set", "Clear.", of_studies(1)["reference"][0], {"age": 81, "before": None}
@@ -223,14 +255,19 @@ def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
     assert not any("not shown" in one for one in asked)
 
 
-def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:
+def test_a_process_ends_quietly_with_its_judge_open(
+    server: FaultServer, tmp_path: Any
+) -> None:
     program = (
         "from judge.reward import Reward\n"
         f"r = Reward(judge='model-x', base_url={server.url!r}, cache={str(tmp_path)!r})\n"
         "print(r.verl()('set', 'Clear.', 'study-0000. Clear.'))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=300
+        [sys.executable, "-X", "dev", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0
     assert float(done.stdout) == expected(0)

@@ -22,7 +22,9 @@ GROUP = 4
 def _trl() -> None:
     """Import TRL while the folder `tests/vllm` cannot be taken for the library of that name."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [one for one in sys.path if Path(one) != ROOT / "tests"])
+        patch.setattr(
+            sys, "path", [one for one in sys.path if Path(one) != ROOT / "tests"]
+        )
         importlib.import_module("trl.trainer.grpo_trainer")
 
 
@@ -63,7 +65,9 @@ def trainer(
     )
 
 
-def test_the_example_trains_and_the_reward_rises(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_trains_and_the_reward_rises(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     from trl_grpo import main
 
     means = main(24)
@@ -80,7 +84,9 @@ def test_trl_is_given_the_judges_rewards(tmp_path: Path) -> None:
         training = trainer(tmp_path, of_trl)
         training.train()
         logs = training._logs
-        references = [row["report"] for row in training.train_dataset for _ in range(GROUP)]
+        references = [
+            row["report"] for row in training.train_dataset for _ in range(GROUP)
+        ]
         expected = of_trl(
             prompts=list(logs["prompt"]),
             completions=list(logs["completion"]),
@@ -98,7 +104,9 @@ def test_one_without_a_reward_is_left_out_of_its_group(tmp_path: Path) -> None:
         judged = reward.trl("report")
 
         def every_second(**given: Any) -> list[float | None]:
-            references = [text if at % 2 else None for at, text in enumerate(given.pop("report"))]
+            references = [
+                text if at % 2 else None for at, text in enumerate(given.pop("report"))
+            ]
             return judged(**given, report=references)
 
         training = trainer(tmp_path, every_second, max_steps=1)
@@ -112,7 +120,9 @@ def test_one_without_a_reward_is_left_out_of_its_group(tmp_path: Path) -> None:
         assert len(known) == GROUP / 2
         mean = sum(known) / len(known)
         for one, advantage in zip(
-            rewards[start : start + GROUP], advantages[start : start + GROUP], strict=True
+            rewards[start : start + GROUP],
+            advantages[start : start + GROUP],
+            strict=True,
         ):
             # A silent 0 would have an advantage of its own, and shift the others' mean.
             assert advantage == 0 if math.isnan(one) else advantage * (one - mean) >= 0

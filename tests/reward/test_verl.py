@@ -70,7 +70,8 @@ def rewarded(of: Any, references: list[str]) -> list[Any]:
 def test_the_example_file_rewards_what_verl_passes() -> None:
     of = manager(EXAMPLES / "rewards" / "verl_reward.py")
     found = rewarded(
-        of, ["No pneumothorax.", "Large pneumothorax.", "Kein Pneumothorax, kein Erguss."]
+        of,
+        ["No pneumothorax.", "Large pneumothorax.", "Kein Pneumothorax, kein Erguss."],
     )
     assert [one["reward_score"] for one in found[:2]] == [1.0, 0.0]
     assert isinstance(found[2], JudgeError)  # rules do not judge a report in German

@@ -22,7 +22,12 @@ from judge.service.catalogue import REVIEWS, Event
 PATIENCE = 60.0
 RATING = "RATING-OF-ANOTHER"
 REVIEWS_AT = "/v1/runs/example-run/reviews"
-COMMENT = {"study_id": "ex-001", "reader": "anna", "verdict": "comment", "comment": "Clear."}
+COMMENT = {
+    "study_id": "ex-001",
+    "reader": "anna",
+    "verdict": "comment",
+    "comment": "Clear.",
+}
 
 
 class Served:
@@ -30,7 +35,9 @@ class Served:
 
     program = (sys.executable, "-m", "judge")
 
-    def __init__(self, folder: Path, *arguments: object, environ: dict[str, str] | None = None):
+    def __init__(
+        self, folder: Path, *arguments: object, environ: dict[str, str] | None = None
+    ):
         self.folder = folder
         self._arguments = list(map(str, arguments))
         self._environ = environ or {}
@@ -42,15 +49,22 @@ class Served:
 
     def start(self, port: str = "0") -> None:
         command = [*self.program, "serve", "--port", port, *self._arguments]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
+        clean = {
+            k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))
+        }
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [*command, *([] if "--cache" in self._arguments else ["--cache", "cache"])],
+                [
+                    *command,
+                    *([] if "--cache" in self._arguments else ["--cache", "cache"]),
+                ],
                 cwd=self.folder,
                 stderr=log,
                 env=clean | self._environ,
             )
-        found = until(lambda: re.search(r"Serving at (http://\S+)/", self.said) or self._ended())
+        found = until(
+            lambda: re.search(r"Serving at (http://\S+)/", self.said) or self._ended()
+        )
         assert isinstance(found, re.Match), self.said
         self.url = found[1]
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE)
@@ -77,14 +91,19 @@ class Served:
     def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
         """Upload the examples, or n studies whose references say their ids."""
         sides = ("preds", "refs")
-        files = {side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes()) for side in sides}
+        files = {
+            side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes())
+            for side in sides
+        }
         if n is not None:
             ids = [f"study-{at:04}" for at in range(n)]
             refs = {key: f"{key}. The lungs are clear." for key in ids}
             preds = dict.fromkeys(ids, "The lungs are clear. Small left effusion.")
             files["preds"] = ("preds.json", json.dumps(preds).encode())
             files["refs"] = ("refs.json", json.dumps(refs).encode())
-        return self.client.post("/v1/runs", data={"rubric": "green"} | form, files=files)
+        return self.client.post(
+            "/v1/runs", data={"rubric": "green"} | form, files=files
+        )
 
     def run(self, name: str) -> dict[str, Any]:
         run: dict[str, Any] = self.client.get(f"/v1/runs/{name}").json()["run"]

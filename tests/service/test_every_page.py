@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from answered_runs import records_of
-from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, chromium, expect, ready, watch
+from browserhelp import (
+    NARROW,
+    WIDE,
+    Watch,
+    axe_in_both_schemes,
+    chromium,
+    expect,
+    ready,
+    watch,
+)
 from made_pages import EVIL, all_pages, comparison, comparison_text, rated_studies
 from pagemaking import write_run
 from served import Served
@@ -69,7 +78,10 @@ def seen(page: Page) -> Iterator[Watch]:
     asked = found.outside("blob:", "data:")
     assert asked
     assert all(url.startswith(("file:///", "http://127.0.0.1:")) for url in asked)
-    assert len({url for url in asked if url.startswith("file:")}) <= len(page.context.pages) + 2
+    assert (
+        len({url for url in asked if url.startswith("file:")})
+        <= len(page.context.pages) + 2
+    )
 
 
 pytestmark = pytest.mark.usefixtures("seen")
@@ -112,7 +124,9 @@ def rows_of(page: Page, table: str) -> list[list[str]]:
     rows: list[list[str]] = page.locator(f"{table} tbody tr").evaluate_all(
         "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
-    return [[" ".join(text.replace(MINUS, "-").split()) for text in row] for row in rows]
+    return [
+        [" ".join(text.replace(MINUS, "-").split()) for text in row] for row in rows
+    ]
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -129,7 +143,9 @@ def test_everyone_can_use_it_and_print_it(
     assert n or view != "comparison"
     page.emulate_media(media="print", color_scheme="light")
     drawn = "all => all.filter(one => one.complete && one.naturalWidth && one.offsetHeight).length"
-    assert page.locator("img.drawn").evaluate_all(drawn) == n  # none waits to be scrolled to
+    assert (
+        page.locator("img.drawn").evaluate_all(drawn) == n
+    )  # none waits to be scrolled to
     hidden = page.locator(".steps, .filters, .params, .top button").all()
     assert not any(one.is_visible() for one in hidden)
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -162,7 +178,8 @@ def test_the_keyboard_leads_to_a_study_and_back(
     for key, at in (("n", 2), ("p", 1), ("p", 0), ("n", 1)):
         page.keyboard.press(key)
         page.wait_for_function(
-            "id => document.querySelector('#study-title bdi').innerText === id", arg=order[at]
+            "id => document.querySelector('#study-title bdi').innerText === id",
+            arg=order[at],
         )
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open] >> text=next error")
@@ -178,7 +195,9 @@ def test_the_keyboard_leads_to_a_study_and_back(
 
 
 @pytest.mark.parametrize("view", [*VIEWS, "facts", "runs/green"])
-def test_hostile_texts_do_nothing(page: Page, made: Path, service: Served, view: str) -> None:
+def test_hostile_texts_do_nothing(
+    page: Page, made: Path, service: Served, view: str
+) -> None:
     served = view.startswith("runs/")
     if not served:
         assert EVIL not in (made / f"{view}-evil.html").read_text("utf-8")
@@ -199,9 +218,13 @@ def test_hostile_texts_do_nothing(page: Page, made: Path, service: Served, view:
     assert_fits(page)
 
 
-def test_a_script_from_elsewhere_is_refused(page: Page, made: Path, seen: Watch) -> None:
+def test_a_script_from_elsewhere_is_refused(
+    page: Page, made: Path, seen: Watch
+) -> None:
     show(page, made / "green.html")
-    refused = page.evaluate("try { document.body.innerHTML = '<b>x</b>'; '' } catch (e) { e.name }")
+    refused = page.evaluate(
+        "try { document.body.innerHTML = '<b>x</b>'; '' } catch (e) { e.name }"
+    )
     assert refused == "TypeError"
     assert any("TrustedHTML" in text or "Trusted" in text for text in seen.console)
     seen.console.clear()
@@ -278,7 +301,9 @@ def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
     answer = Completion("{}", "stop", "model-1", Usage(1200, 34, 200))
     end = (study, Annotated(annotation), rubric.measured(annotation, study), answer)
     file = tmp_path / "long.html"
-    file.write_text("".join(run_page(write_run(tmp_path / "long", rubric, [end]))), "utf-8")
+    file.write_text(
+        "".join(run_page(write_run(tmp_path / "long", rubric, [end]))), "utf-8"
+    )
     show(page, f"{file.as_uri()}#study=long")
     page.locator("#study-title").wait_for()
     assert page.locator("#study *").count() < 20_000
@@ -320,7 +345,10 @@ def test_a_run_is_filtered_sorted_and_searched(page: Page, made: Path) -> None:
 def test_an_error_is_marked_in_the_reports(page: Page, made: Path, view: str) -> None:
     show(page, f"{(made / f'{view}.html').as_uri()}#study=ex-010")
     marks = page.locator(".report mark bdi").all_inner_texts()
-    assert [text.rstrip(".") for text in marks] == ["Severe cardiomegaly", "Mild cardiomegaly"]
+    assert [text.rstrip(".") for text in marks] == [
+        "Severe cardiomegaly",
+        "Mild cardiomegaly",
+    ]
     page.keyboard.press("j")
     assert page.locator("mark.lit").count() == 2
     if view == "fineradscore":
@@ -333,7 +361,9 @@ def test_an_error_is_marked_in_the_reports(page: Page, made: Path, view: str) ->
     assert page.locator(".candidate ins").all_inner_texts() == ["Mild"]
 
 
-def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: Path) -> None:
+def test_the_numbers_of_a_comparison_are_those_of_its_tables(
+    page: Page, made: Path
+) -> None:
     c = comparison()
     show(page, made / "comparison.html")
     models = c.panel.models
@@ -355,7 +385,9 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
             page.select_option("#param-metric", metric_name)
             for test in tests[:2]:
                 page.select_option("#param-a", models[test.a])
-                (row,) = [one for one in rows_of(page, "#pairs") if one[0] == models[test.b]]
+                (row,) = [
+                    one for one in rows_of(page, "#pairs") if one[0] == models[test.b]
+                ]
                 turned = document.estimate_texts(tables_of.difference(test, metric))
                 assert row[1:3] == [text or "n/a" for text in turned]
                 assert row[3] == document.p_value(test.p)
@@ -379,7 +411,9 @@ def test_a_number_of_the_leaderboard_lists_its_studies(page: Page, made: Path) -
     ahead = values[:, c.panel.models.index(b)] - values[:, last]  # less is better
     known = ahead[~np.isnan(ahead)]
     equal = (known == 0).sum()
-    text = f"A ahead: {(known > 0).sum()}, equal: {equal}, A behind: {(known < 0).sum()}, "
+    text = (
+        f"A ahead: {(known > 0).sum()}, equal: {equal}, A behind: {(known < 0).sum()}, "
+    )
     assert text in page.inner_text("#list .count")
     study = c.panel.study_ids.index(ids(page)[0])
     assert ahead[study] == np.nanmin(ahead)  # where it loses most

@@ -35,7 +35,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 class ReadingPage:
     """The page of a reader, and the readings that it saved."""
 
-    def __init__(self, browser: Browser, service: Served, run: str, reader: str, **more: Any):
+    def __init__(
+        self, browser: Browser, service: Served, run: str, reader: str, **more: Any
+    ):
         self.run, self.reader = service.folder / run, reader
         self.page = browser.new_context(**{"viewport": WIDE} | more).new_page()
         self.page.goto(f"{service.url}/read?run={run}")
@@ -61,7 +63,9 @@ class ReadingPage:
         found = store.current(self.run)
         return [one for (who, _), one in found.items() if who == self.reader]
 
-    def until_saved(self, there: Callable[[list[PageReading]], object]) -> list[PageReading]:
+    def until_saved(
+        self, there: Callable[[list[PageReading]], object]
+    ) -> list[PageReading]:
         assert until(lambda: there(self.saved())), self.saved()
         return self.saved()
 
@@ -96,7 +100,9 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     anna.page.fill("#comment", "Poor film.")
     anna.press("Escape", "N", "N")
     anna.page.wait_for_selector("h2:has-text('All 3 studies are read')")
-    first, second, third = anna.until_saved(lambda all_: [r.done for r in all_] == [True] * 3)
+    first, second, third = anna.until_saved(
+        lambda all_: [r.done for r in all_] == [True] * 3
+    )
     record = Run(anna.run).record(first.study_id)
     words = [record[one.side][one.start : one.end] for one in first.items if one.side]
     assert words == [one.text for one in first.items]
@@ -138,11 +144,15 @@ def assert_blind(anna: ReadingPage, service: Served, requests: list[str]) -> Non
     assert not [url for url in (*asked, anna.page.url) if "mine" in url]
 
 
-def test_what_cannot_be_saved_is_said_and_tried_again(service: Served, browser: Browser) -> None:
+def test_what_cannot_be_saved_is_said_and_tried_again(
+    service: Served, browser: Browser
+) -> None:
     reader = ReadingPage(browser, service, "again", "Ivy")
     reader.page.context.route("**/readings", lambda route: route.abort())
     reader.press("ArrowDown", "a", "1")
-    reader.page.locator("header", has_text="Not saved: The service does not answer").wait_for()
+    reader.page.locator(
+        "header", has_text="Not saved: The service does not answer"
+    ).wait_for()
     reader.press("U")
     reader.page.locator(".card").wait_for(state="detached")
     reader.press("ArrowDown", "b", "1")
@@ -152,7 +162,9 @@ def test_what_cannot_be_saved_is_said_and_tried_again(service: Served, browser: 
     assert said(reading)[0][1] == ("b",)
 
 
-def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser) -> None:
+def test_leaving_loses_no_comment_and_no_mark(
+    service: Served, browser: Browser
+) -> None:
     reader = ReadingPage(browser, service, "again", "Pia")
     reader.page.fill("#comment", "Poor film.")
     reader.press("Escape", "v", "ArrowDown", "n")
@@ -167,8 +179,12 @@ def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser)
     assert reader.page.input_value("#comment") == "Poor film."
 
 
-def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Browser) -> None:
-    reader = ReadingPage(browser, service, "lines", "Anna", viewport=TABLET, has_touch=True)
+def test_lines_are_corrected_by_keyboard_and_touch(
+    service: Served, browser: Browser
+) -> None:
+    reader = ReadingPage(
+        browser, service, "lines", "Anna", viewport=TABLET, has_touch=True
+    )
     seen = watch(reader.page)
     reader.press("ArrowDown", "Enter")  # the second line
     reader.page.keyboard.type("Changed.")
@@ -211,7 +227,19 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
     answer = page.inner_text(".feedback")
     assert "with other labels: the side" in answer
     assert "Not marked: the pneumothorax" in answer
-    for key in ("v", "ArrowDown", "ArrowDown", "ArrowDown", "a", "1", "j", "j", "k", "1", "G"):
+    for key in (
+        "v",
+        "ArrowDown",
+        "ArrowDown",
+        "ArrowDown",
+        "a",
+        "1",
+        "j",
+        "j",
+        "k",
+        "1",
+        "G",
+    ):
         press(key)
     page.locator(".feedback", has_text="2 of 2 expected errors found").wait_for()
     assert "Not marked" not in page.inner_text(".feedback")
@@ -235,7 +263,9 @@ def test_a_study_is_timed_and_may_be_left_without_a_judgement(
     page.reload()
     reader.at(1)
     page.clock.run_for(20_000)
-    hidden = "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}});"
+    hidden = (
+        "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}});"
+    )
     event = "document.dispatchEvent(new Event('visibilitychange'))"
     page.evaluate(hidden.format("true") + event)
     page.clock.run_for(500_000)
@@ -250,7 +280,10 @@ def test_a_study_is_timed_and_may_be_left_without_a_judgement(
     page.get_by_role("button", name="Save, next study").click()
     reader.at(3)
     second = reader.until_saved(lambda all_: len(all_) == 2)[1]
-    assert (second.state, second.cannot_judge) == (store.NOT_JUDGED, "The image is needed")
+    assert (second.state, second.cannot_judge) == (
+        store.NOT_JUDGED,
+        "The image is needed",
+    )
     assert "1 of 3 done, 1 not judged" in page.inner_text("header")
     reader.press("p")
     page.get_by_role("button", name="Judge it after all").click()

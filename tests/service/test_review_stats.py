@@ -35,7 +35,15 @@ def test_precision_by_hand() -> None:
         "gone": (("c",), "right", None),
     }
     events = [
-        Event(f"{reader} {error}", "now", reader, f"s{row}", error, verdict, categories=categories)
+        Event(
+            f"{reader} {error}",
+            "now",
+            reader,
+            f"s{row}",
+            error,
+            verdict,
+            categories=categories,
+        )
         for row, (error, (categories, *both)) in enumerate(said.items())
         for reader, verdict in zip(("anna", "bob"), both, strict=True)
         if verdict
@@ -48,13 +56,25 @@ def test_precision_by_hand() -> None:
     counts = {row["code"]: (row["k"], row["n"]) for row in found["precision"]}
     assert counts == shown | {"e": (0, 0), "f": (0, 0)}
     row, expected = found["precision"][0], wilson(1, 5)
-    assert (row["value"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
+    assert (row["value"], row["low"], row["high"]) == (
+        expected.value,
+        expected.low,
+        expected.high,
+    )
 
 
 def test_errors_of_one_study_or_patient_are_not_independent() -> None:
     """Forty errors of ten studies, in each all right or all wrong, are worth ten."""
     events = [
-        Event(f"{row} {n}", "now", "anna", f"s{row}", f"e{row}-{n}", verdict, categories=("a",))
+        Event(
+            f"{row} {n}",
+            "now",
+            "anna",
+            f"s{row}",
+            f"e{row}-{n}",
+            verdict,
+            categories=("a",),
+        )
         for row in range(10)
         for n in range(4)
         for verdict in ["wrong" if row < 2 else "right"]

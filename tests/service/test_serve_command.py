@@ -41,14 +41,21 @@ def test_its_processes_are_this_programs_whatever_lies_in_its_folder(
     tmp_path: Path, judged_examples: Path
 ) -> None:
     """A user's own judge.py is loaded by nothing; two runs of one name are told apart."""
-    (tmp_path / "judge.py").write_text("raise RuntimeError('this is a file of the user')")
+    (tmp_path / "judge.py").write_text(
+        "raise RuntimeError('this is a file of the user')"
+    )
     (tmp_path / "other").mkdir()
     shutil.copytree(judged_examples, tmp_path / "other" / judged_examples.name)
-    with Installed(tmp_path, judged_examples, tmp_path / "other" / judged_examples.name) as service:
+    with Installed(
+        tmp_path, judged_examples, tmp_path / "other" / judged_examples.name
+    ) as service:
         runs = [run["id"] for run in service.client.get("/v1/runs").json()["runs"]]
         assert len(set(runs)) == 2
         name = service.start_run().json()["id"]
         assert service.until_state(name, "finished", "failed")["state"] == "finished"
         asked = {"run": name}
-        assert service.client.get("/data/comparison/overview", params=asked).status_code == 200
+        assert (
+            service.client.get("/data/comparison/overview", params=asked).status_code
+            == 200
+        )
     assert service.process.returncode == 130

@@ -35,11 +35,15 @@ def test_what_is_no_route_is_a_problem(api: httpx.Client) -> None:
 
 
 def test_what_there_is_is_listed(api: httpx.Client) -> None:
-    assert [r["name"] for r in api.get("/v1/rubrics").json()["rubrics"]] == rubrics.names()
+    assert [
+        r["name"] for r in api.get("/v1/rubrics").json()["rubrics"]
+    ] == rubrics.names()
     assert api.get("/v1/judges").json() == {
         "judges": [{"name": "lexicon", "built_in": True, "budget": None, "left": None}]
     }
-    (run,) = [run for run in api.get("/v1/runs").json()["runs"] if run["id"] == "example-run"]
+    (run,) = [
+        run for run in api.get("/v1/runs").json()["runs"] if run["id"] == "example-run"
+    ]
     assert (run["state"], run["n_studies"], run["judge"]) == ("finished", 15, "lexicon")
 
 
@@ -47,7 +51,9 @@ def test_a_run_is_shown_with_its_figures_and_its_files(
     api: httpx.Client, judged_examples: Path
 ) -> None:
     shown = api.get(RUN).json()
-    assert shown["summary"] == json.loads((judged_examples / "summary.json").read_text("utf-8"))
+    assert shown["summary"] == json.loads(
+        (judged_examples / "summary.json").read_text("utf-8")
+    )
 
     def results(form: str) -> bytes:
         answer = api.get(f"{RUN}/results", params={"format": form})
@@ -85,6 +91,8 @@ def test_a_study_is_found_by_id_or_row_or_words(api: httpx.Client) -> None:
     by_row = api.get(f"{RUN}/study", params={"row": row}).json()
     assert by_row["view"]["study_id"] == study_id
     assert len(by_row["fingerprints"]) == len(by_row["view"]["items"]) > 0
-    assert row in api.get(f"{RUN}/search", params={"q": study_id.upper()}).json()["rows"]
+    assert (
+        row in api.get(f"{RUN}/search", params={"q": study_id.upper()}).json()["rows"]
+    )
     is_problem(api.get(f"{RUN}/study", params={"id": "../../etc/passwd"}), 404)
     is_problem(api.get(f"{RUN}/search"), 422)

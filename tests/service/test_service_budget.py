@@ -53,12 +53,16 @@ def put_spent(folder: Path, dollars: float) -> None:
         table.commit()
 
 
-def test_concurrent_runs_and_a_restart_never_pass_it(tmp_path: Path, model: FaultServer) -> None:
+def test_concurrent_runs_and_a_restart_never_pass_it(
+    tmp_path: Path, model: FaultServer
+) -> None:
     # A model that nobody knows may answer at length, so that each request sets $0.08 aside.
     with asking(tmp_path, model, 0.3) as service:
         assert left(service) == 0.3
         names = [service.start_run(n, judge=MODEL).json()["id"] for n in (80, 81)]
-        stopped = [service.until_state(name, "stopped", "finished", "failed") for name in names]
+        stopped = [
+            service.until_state(name, "stopped", "finished", "failed") for name in names
+        ]
         assert [run["state"] for run in stopped] == ["stopped", "stopped"]
         assert all(MODEL in run["detail"] for run in stopped)
         before = billed(model)
@@ -68,7 +72,9 @@ def test_concurrent_runs_and_a_restart_never_pass_it(tmp_path: Path, model: Faul
         assert left(service) == pytest.approx(0.3 - before)
         # More studies than were asked about before: what is in the cache costs nothing.
         again = service.start_run(200, judge=MODEL).json()["id"]
-        assert "of $0.30 left" in service.until_state(again, "stopped", "failed")["detail"]
+        assert (
+            "of $0.30 left" in service.until_state(again, "stopped", "failed")["detail"]
+        )
     with asking(tmp_path, model, 5) as service:
         assert service.client.post(f"/v1/runs/{names[0]}/resume").status_code == 200
         assert service.until_state(names[0], "finished", "failed")["n_scored"] == 80
@@ -88,7 +94,9 @@ def test_what_was_under_way_when_a_process_was_killed_counts_at_its_most(
         assert left(service) <= at_most < 50 - 16 * 0.02
 
 
-def test_what_was_spent_is_never_taken_for_nothing(tmp_path: Path, model: FaultServer) -> None:
+def test_what_was_spent_is_never_taken_for_nothing(
+    tmp_path: Path, model: FaultServer
+) -> None:
     with asking(tmp_path, model, 50) as service:
         assert left(service) == 50
         path = tmp_path / "judge-runs/.jobs" / FILE
@@ -96,7 +104,10 @@ def test_what_was_spent_is_never_taken_for_nothing(tmp_path: Path, model: FaultS
         for damage in (b"{}" * 600, path.read_bytes()[:5000]):
             path.write_bytes(damage)
             run = service.start_run(2, judge=MODEL).json()["id"]
-            assert FILE in service.until_state(run, "failed", "stopped", "finished")["detail"]
+            assert (
+                FILE
+                in service.until_state(run, "failed", "stopped", "finished")["detail"]
+            )
             assert service.client.get("/v1/judges").json()["judges"][1]["left"] is None
         assert model.stats().requests == 0
 

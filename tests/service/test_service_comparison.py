@@ -27,7 +27,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Runs of two models, the one judged by both rubrics; studies have a household."""
     folder = tmp_path_factory.mktemp("compared")
     refs = {
-        key: {**record, "household": f"h{at // 3}"} for at, (key, record) in enumerate(REFS.items())
+        key: {**record, "household": f"h{at // 3}"}
+        for at, (key, record) in enumerate(REFS.items())
     }
     write_json(folder / "refs.json", refs)
     good = {key: record["section_findings"] for key, record in REFS.items()}
@@ -46,19 +47,30 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def asked(*runs: str, **rest: object) -> list[tuple[str, Any]]:
     """The query; a list is given value by value."""
-    lists = [(key, value if isinstance(value, list) else [value]) for key, value in rest.items()]
-    return [*(("run", run) for run in runs), *((key, one) for key, all_ in lists for one in all_)]
+    lists = [
+        (key, value if isinstance(value, list) else [value])
+        for key, value in rest.items()
+    ]
+    return [
+        *(("run", run) for run in runs),
+        *((key, one) for key, all_ in lists for one in all_),
+    ]
 
 
 def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
     """The page says where its pieces are."""
 
     def source(path: str) -> str:
-        return "/data/" + service.client.get(path).text.partition('data-source="')[2].split('"')[0]
+        return (
+            "/data/"
+            + service.client.get(path).text.partition('data-source="')[2].split('"')[0]
+        )
 
     run = source("/runs/green-bad")
     assert run == "/data/run/green-bad"
-    index, overview = (service.client.get(f"{run}/{name}").json() for name in ("index", "overview"))
+    index, overview = (
+        service.client.get(f"{run}/{name}").json() for name in ("index", "overview")
+    )
     assert sorted(index["columns"]["study_id"]) == sorted(REFS)
     assert overview["n_studies"] == len(REFS)
     is_problem(service.client.get(f"{run}/manifest.json"), 422)

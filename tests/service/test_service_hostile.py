@@ -23,7 +23,9 @@ STUDY = "/v1/runs/damaged/study?id=ex-001"
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+def hostile(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
     """A service over a run to damage."""
     folder = tmp_path_factory.mktemp("hostile")
     shutil.copytree(judged_examples, folder / "judge-runs" / "damaged")
@@ -39,7 +41,9 @@ def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> No
         (ANNOTATIONS, lambda content: content[: len(content) // 2], STUDY),
         (
             ANNOTATIONS,
-            lambda content: content.replace(b'"n_significant": ', b'"n_significant": 1'),
+            lambda content: content.replace(
+                b'"n_significant": ', b'"n_significant": 1'
+            ),
             STUDY,
         ),
     ):
@@ -55,8 +59,16 @@ def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> No
 
 
 def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
-    asked = {"rubric": "green", "judge": "lexicon", "created": "2026-01-01T00:00:00+00:00"}
-    for name, file in (("good", "p.json"), ("bad", "../../secret"), ("worse", "/etc/passwd")):
+    asked = {
+        "rubric": "green",
+        "judge": "lexicon",
+        "created": "2026-01-01T00:00:00+00:00",
+    }
+    for name, file in (
+        ("good", "p.json"),
+        ("bad", "../../secret"),
+        ("worse", "/etc/passwd"),
+    ):
         job = tmp_path / JOBS / name
         job.mkdir(parents=True)
         (job / "job.json").write_text(json.dumps({**asked, "files": [file]}))
@@ -66,12 +78,21 @@ def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
     assert found.state()[0] == jobs.FAILED
 
 
-def test_an_upload_may_not_unpack_to_terabytes(shared_service: Served, tmp_path: Path) -> None:
-    report = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), ["lung " * 10**5])
+def test_an_upload_may_not_unpack_to_terabytes(
+    shared_service: Served, tmp_path: Path
+) -> None:
+    report = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 200_000, pa.int32()), ["lung " * 10**5]
+    )
     ids = pa.array(range(200_000), pa.int64())
     path = tmp_path / "p.parquet"  # the report stands in it once
-    pq.write_table(pa.table({"id": ids, "reference": report, "candidate": report}), path)
-    given = {"data": {"rubric": "green"}, "files": {"preds": ("p.parquet", path.read_bytes())}}
+    pq.write_table(
+        pa.table({"id": ids, "reference": report, "candidate": report}), path
+    )
+    given = {
+        "data": {"rubric": "green"},
+        "files": {"preds": ("p.parquet", path.read_bytes())},
+    }
     started = shared_service.client.post("/v1/runs", **given)
     run = shared_service.until_state(started.json()["id"], jobs.FAILED, jobs.FINISHED)
     assert run["state"] == jobs.FAILED
@@ -82,12 +103,19 @@ def test_the_service_writes_for_its_owner_alone(shared_service: Served) -> None:
     name = shared_service.start_run().json()["id"]
     shared_service.until_state(name, jobs.FINISHED)
     review = {"study_id": "ex-001", "reader": "r", "verdict": "comment", "comment": "c"}
-    assert shared_service.client.post(f"/v1/runs/{name}/reviews", json=review).status_code == 201
+    assert (
+        shared_service.client.post(f"/v1/runs/{name}/reviews", json=review).status_code
+        == 201
+    )
     runs = shared_service.folder / "judge-runs"
-    found = {path: stat.S_IMODE(path.stat().st_mode) for path in (runs, *runs.rglob("*"))}
+    found = {
+        path: stat.S_IMODE(path.stat().st_mode) for path in (runs, *runs.rglob("*"))
+    }
     open_to_others = {path for path, mode in found.items() if mode & 0o077}
     # What is in folders that are closed is closed too.
-    assert not {p for p in open_to_others if not any(found.get(up) == 0o700 for up in p.parents)}
+    assert not {
+        p for p in open_to_others if not any(found.get(up) == 0o700 for up in p.parents)
+    }
     assert found[runs / name / REVIEWS] == 0o600
 
 
@@ -95,7 +123,9 @@ def test_the_service_writes_for_its_owner_alone(shared_service: Served) -> None:
 
 
 @pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+def several(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
     """A service over many odd runs and a good one."""
     folder = tmp_path_factory.mktemp("several")
     runs = folder / "judge-runs"
@@ -149,12 +179,16 @@ def test_one_odd_run_is_a_line_of_the_list(several: Served) -> None:
         is_problem(several.client.get(f"/v1/runs/{name}"), 409)
         for path in ("/data/run/{}/overview", "/v1/runs/{}/study?id=ex-001"):
             assert several.client.get(path.format(name)).status_code in (200, 409)
-    assert len([name for name in listed if name.startswith("run-")]) == 1, "a name of bytes"
+    assert len([name for name in listed if name.startswith("run-")]) == 1, (
+        "a name of bytes"
+    )
     assert "Traceback" not in several.said
 
 
 @pytest.fixture(scope="module")
-def linked(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+def linked(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
     """A service over a run in which each file leads elsewhere, after it was read once."""
     folder = tmp_path_factory.mktemp("linked")
     shutil.copytree(judged_examples, folder / "judge-runs" / "mine")
@@ -164,7 +198,8 @@ def linked(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> I
 
 
 @pytest.mark.parametrize(
-    ("form", "name"), [("csv", "studies.csv"), ("jsonl", ANNOTATIONS), ("parquet", TABLE_PARQUET)]
+    ("form", "name"),
+    [("csv", "studies.csv"), ("jsonl", ANNOTATIONS), ("parquet", TABLE_PARQUET)],
 )
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_a_file_that_leads_elsewhere_is_not_sent(
@@ -187,12 +222,19 @@ def test_a_file_that_leads_elsewhere_is_not_sent(
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_nothing_is_appended_to_what_a_link_leads_to(linked: Served, *, is_there: bool) -> None:
+def test_nothing_is_appended_to_what_a_link_leads_to(
+    linked: Served, *, is_there: bool
+) -> None:
     target = linked.folder / ("secret" if is_there else "start.sh")
     path = linked.folder / "judge-runs" / "mine" / REVIEWS
     path.symlink_to(target)
     before = target.read_bytes() if is_there else None
-    review = {"study_id": "ex-001", "reader": "r", "verdict": "comment", "comment": "rm -r /"}
+    review = {
+        "study_id": "ex-001",
+        "reader": "r",
+        "verdict": "comment",
+        "comment": "rm -r /",
+    }
     said = is_problem(linked.client.post("/v1/runs/mine/reviews", json=review), 409)
     path.unlink()
     assert REVIEWS in said

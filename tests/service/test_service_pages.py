@@ -26,12 +26,18 @@ HIDDEN = "2 other reviews, hidden until you decide"
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+def service(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("pages")
-    runs = [shutil.copytree(judged_examples, folder / name) for name in ("mine", "other")]
+    runs = [
+        shutil.copytree(judged_examples, folder / name) for name in ("mine", "other")
+    ]
     for run in runs:
         manifest = json.loads((run / MANIFEST).read_text("utf-8"))
-        (run / MANIFEST).write_text(json.dumps(manifest | {"model": f"as {run.name}"}), "utf-8")
+        (run / MANIFEST).write_text(
+            json.dumps(manifest | {"model": f"as {run.name}"}), "utf-8"
+        )
     with Served(folder, *runs) as running:
         yield running
 
@@ -50,7 +56,9 @@ def opened(page: Page, address: str) -> Watch:
     return seen
 
 
-def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, page: Page) -> None:
+def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(
+    service: Served, page: Page
+) -> None:
     seen = opened(page, f"{service.url}/runs/mine#study=ex-015")
     press = page.keyboard.press
     press("j")
@@ -109,7 +117,9 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
 
 def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) -> None:
     run = "/v1/runs/other"
-    names = service.client.get(f"{run}/study", params={"id": "ex-015"}).json()["fingerprints"]
+    names = service.client.get(f"{run}/study", params={"id": "ex-015"}).json()[
+        "fingerprints"
+    ]
     for reader, verdict in (("Moss", "wrong"), ("Fern", "wrong_severity")):
         for more in (
             *({"verdict": verdict, "error": name} for name in names),
@@ -136,7 +146,8 @@ def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) ->
     assert_hidden(cards.nth(1).inner_text())
     page.keyboard.press("A")  # taken back, it is hidden again
     page.wait_for_function(
-        "(words) => document.querySelector('.errors .error').innerText.includes(words)", arg=HIDDEN
+        "(words) => document.querySelector('.errors .error').innerText.includes(words)",
+        arg=HIDDEN,
     )
     seen.assert_quiet()
 
@@ -174,7 +185,9 @@ def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) ->
             route.abort()
             return
         answer = route.fetch()
-        runs = [run | ({"state": state} if state else {}) for run in answer.json()["runs"]]
+        runs = [
+            run | ({"state": state} if state else {}) for run in answer.json()["runs"]
+        ]
         route.fulfill(response=answer, json={"runs": runs})
 
     page.route("**/v1/runs", listed)
@@ -184,7 +197,9 @@ def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) ->
     page.locator("#alarm", has_text="does not answer").wait_for(state="detached")
 
 
-def test_runs_are_compared_from_the_list_to_a_studys_own_page(service: Served, page: Page) -> None:
+def test_runs_are_compared_from_the_list_to_a_studys_own_page(
+    service: Served, page: Page
+) -> None:
     seen = opened(page, service.url)
     page.click("text=Compare the ticked runs")
     page.locator("#ask").get_by_role("button", name="Compare").click()

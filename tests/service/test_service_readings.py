@@ -47,7 +47,9 @@ def queue(service: Served, reader: str) -> list[str]:
 
 
 def shown(service: Served, reader: str, study_id: str) -> dict[str, Any]:
-    answer = service.client.get(f"{BASE}/reading/study", params={"reader": reader, "id": study_id})
+    answer = service.client.get(
+        f"{BASE}/reading/study", params={"reader": reader, "id": study_id}
+    )
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -86,7 +88,11 @@ def test_what_cannot_be_a_reading_is_refused_and_not_kept(
         ({"items": [ERROR | {"start": 5}]}, 422, "candidate"),
         ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
         (
-            {"items": [ERROR | {"edit": {"kind": "delete", "line": 0, "corrected": ""}}]},
+            {
+                "items": [
+                    ERROR | {"edit": {"kind": "delete", "line": 0, "corrected": ""}}
+                ]
+            },
             422,
             "lines",
         ),
@@ -94,12 +100,18 @@ def test_what_cannot_be_a_reading_is_refused_and_not_kept(
         ({"study_id": "ex-999"}, 404, "ex-999"),
     ):
         body = {"study_id": order[1], "reader": "Anna", "done": True} | change
-        assert words in is_problem(service.client.post(f"{BASE}/readings", json=body), status)
+        assert words in is_problem(
+            service.client.post(f"{BASE}/readings", json=body), status
+        )
     undrawn = next(
-        s.study_id for s, _ in Run(service.folder / "mine").outcomes() if s.study_id not in order
+        s.study_id
+        for s, _ in Run(service.folder / "mine").outcomes()
+        if s.study_id not in order
     )
     body = {"study_id": undrawn, "reader": "Anna", "done": True}
-    assert "not drawn" in is_problem(service.client.post(f"{BASE}/readings", json=body), 404)
+    assert "not drawn" in is_problem(
+        service.client.post(f"{BASE}/readings", json=body), 404
+    )
     params = {"reader": "Anna", "id": undrawn}
     is_problem(service.client.get(f"{BASE}/reading/study", params=params), 404)
     assert len(store.read(service.folder / "mine")) == before
@@ -118,14 +130,24 @@ def test_no_answer_says_what_a_judge_made_of_a_study(
     n = 0
     for record in Run(service.folder / "mine").records():
         annotation = record["annotation"]
-        told = [annotation["explanation"], *(item["text"] for item in annotation["items"])]
+        told = [
+            annotation["explanation"],
+            *(item["text"] for item in annotation["items"]),
+        ]
         reports = record["reference"] + record["candidate"]
         for words in filter(None, told):
             if words not in reports:
                 n += 1
                 assert json.dumps(words)[1:-1] not in text
     assert n > 20
-    for word in (RATING, "outcome", "measures", "class_inferred", "explanation", "study_class"):
+    for word in (
+        RATING,
+        "outcome",
+        "measures",
+        "class_inferred",
+        "explanation",
+        "study_class",
+    ):
         assert word not in text
     assert "Cough for three days." in text
 

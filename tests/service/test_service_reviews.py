@@ -21,7 +21,9 @@ RUN = "/v1/runs/mine"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+def running(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("reviews")
     with Served(folder, shutil.copytree(judged_examples, folder / "mine")) as service:
         yield service
@@ -40,7 +42,9 @@ def study(service: Served) -> dict[str, Any]:
     return found
 
 
-def review(service: Served, reader: str, verdict: str, **more: object) -> httpx.Response:
+def review(
+    service: Served, reader: str, verdict: str, **more: object
+) -> httpx.Response:
     body = {"study_id": "ex-015", "reader": reader, "verdict": verdict} | more
     return service.client.post(f"{RUN}/reviews", json=body)
 
@@ -66,7 +70,9 @@ def test_two_readers_at_once_lose_nothing(service: Served) -> None:
     names = study(service)["fingerprints"]
 
     def all_errors(reader: str) -> list[str]:
-        said = [review(service, reader, "wrong", error=name).json()["id"] for name in names]
+        said = [
+            review(service, reader, "wrong", error=name).json()["id"] for name in names
+        ]
         missed = {"categories": ["b"], "text": "A nodule.", "level": "significant"}
         added = review(service, reader, "missed", **missed).json()["id"]
         readers = service.client.get(f"{RUN}/reviews").json()["statistics"]["readers"]

@@ -20,7 +20,9 @@ def model() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, model: FaultServer) -> Iterator[Served]:
+def service(
+    tmp_path_factory: pytest.TempPathFactory, model: FaultServer
+) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("runs")
     with Served(folder, "--allow-judge", f"{MODEL}={model.url}") as running:
         yield running
@@ -56,7 +58,9 @@ def test_an_uploaded_run_is_judged_and_its_progress_told(service: Served) -> Non
     assert until(lambda: [path.name for path in job.iterdir()] == ["job.json"])
 
 
-def test_what_is_wrong_with_the_files_is_said_by_their_own_names(service: Served) -> None:
+def test_what_is_wrong_with_the_files_is_said_by_their_own_names(
+    service: Served,
+) -> None:
     deep, plain = b"[" * 200_000, b'{"a": {"report": "Clear."}}'
     for preds, refs, form, named in (
         (b'{"a": {"x": 1}}', b'{"a": {"y": 1}}', {}, "my.json"),
@@ -100,7 +104,9 @@ def test_a_run_survives_a_kill_and_a_stop_and_asks_nothing_twice(
 ) -> None:
     with Served(tmp_path, "--allow-judge", f"{MODEL}={slow.url}") as service:
         name = service.start_run(120, judge=MODEL).json()["id"]
-        is_problem(service.client.get("/data/comparison/overview", params={"run": name}), 409)
+        is_problem(
+            service.client.get("/data/comparison/overview", params={"run": name}), 409
+        )
         assert until(lambda: n_done(service, name) >= 5)
         service.kill()
         service.start()
@@ -120,8 +126,27 @@ def test_a_run_survives_a_kill_and_a_stop_and_asks_nothing_twice(
 def test_a_field_that_there_is_not_is_refused(service: Served) -> None:
     before = service.client.get("/v1/runs").json()
     unknown = (
-        *("base_url", "prompt", "cache", "out", "server", "body", "batch", "shard", "timeout"),
-        *("concurrency", "max_outage", "dry_run", "form", "Section", "max-cost", "columns", "x"),
+        *(
+            "base_url",
+            "prompt",
+            "cache",
+            "out",
+            "server",
+            "body",
+            "batch",
+            "shard",
+            "timeout",
+        ),
+        *(
+            "concurrency",
+            "max_outage",
+            "dry_run",
+            "form",
+            "Section",
+            "max-cost",
+            "columns",
+            "x",
+        ),
     )
     for name in unknown:
         assert name in is_problem(service.start_run(**{name: "1"}), 422)
@@ -157,6 +182,11 @@ def test_the_options_of_a_run_are_those_of_the_command_line(service: Served) -> 
     assert service.until_state(name, "finished", "failed")["n_studies"] == 5
     summary = service.client.get(f"/v1/runs/{name}").json()["summary"]
     assert (summary["section"], summary["by"]) == ("findings", ["site", "study_class"])
-    manifest = json.loads((service.folder / "judge-runs" / name / "manifest.json").read_bytes())
-    asked = {key: manifest["arguments"][key] for key in ("limit", "max_cost", "modality", "reask")}
+    manifest = json.loads(
+        (service.folder / "judge-runs" / name / "manifest.json").read_bytes()
+    )
+    asked = {
+        key: manifest["arguments"][key]
+        for key in ("limit", "max_cost", "modality", "reask")
+    }
     assert asked == {"limit": 5, "max_cost": 2.5, "modality": "xr", "reask": 0}

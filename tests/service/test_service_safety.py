@@ -22,7 +22,9 @@ def api(shared_service: Served) -> httpx.Client:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+def guarded(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
     """A service with a token, which the environment gives it."""
     folder = tmp_path_factory.mktemp("guarded")
     with Served(folder, judged_examples, environ={"JUDGE_TOKEN": TOKEN}) as running:
@@ -34,7 +36,9 @@ def connect(service: Served) -> socket.socket:
     return socket.create_connection((url.host, url.port), timeout=60)
 
 
-def test_answers_bind_a_browser_and_pages_hold_no_inline_code(api: httpx.Client) -> None:
+def test_answers_bind_a_browser_and_pages_hold_no_inline_code(
+    api: httpx.Client,
+) -> None:
     for path in ("/", "/runs/example-run", "/v1/runs", "/nothing", "/openapi.json"):
         headers = api.get(path).headers
         policy = headers["content-security-policy"]
@@ -109,10 +113,15 @@ def test_a_browser_gets_a_cookie_that_holds_no_token(guarded: Served) -> None:
         is_problem(browser.post(REVIEWS_AT, json=COMMENT, headers=other), 403)
 
 
-def test_two_services_of_one_host_do_not_share_a_cookie(guarded: Served, tmp_path: Path) -> None:
+def test_two_services_of_one_host_do_not_share_a_cookie(
+    guarded: Served, tmp_path: Path
+) -> None:
     with Served(tmp_path, "--token", "other") as other, httpx.Client() as browser:
         for service, token in ((guarded, TOKEN), (other, "other")):
-            assert browser.get(f"{service.url}/", params={"token": token}).status_code == 303
+            assert (
+                browser.get(f"{service.url}/", params={"token": token}).status_code
+                == 303
+            )
         assert len(browser.cookies) == 2
         for service in (guarded, other):
             assert browser.get(f"{service.url}/v1/runs").status_code == 200
@@ -138,12 +147,19 @@ def test_an_upload_that_is_not_taken_leaves_nothing(shared_service: Served) -> N
 
 
 def test_a_crowd_is_refused_and_the_service_goes_on(guarded: Served) -> None:
-    for sent in (b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", b"\x00" * 100):
+    for sent in (
+        b"",
+        b"GET",
+        b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+        b"\x00" * 100,
+    ):
         with connect(guarded) as connection:
             connection.sendall(sent)
 
     def asked() -> int:
-        return httpx.get(f"{guarded.url}/v1/rubrics", headers=BEARER, timeout=60).status_code
+        return httpx.get(
+            f"{guarded.url}/v1/rubrics", headers=BEARER, timeout=60
+        ).status_code
 
     with ExitStack() as stack:
         for _ in range(300):

@@ -14,7 +14,13 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.stress.candidates import all_perturbations
-from judge.stress.report_edits import Change, NotApplicable, Reference, SeededChoice, apply_edits
+from judge.stress.report_edits import (
+    Change,
+    NotApplicable,
+    Reference,
+    SeededChoice,
+    apply_edits,
+)
 from judge.studies import read_pair
 from judge.types import Study
 
@@ -22,7 +28,9 @@ REFS = EXAMPLES / "refs.json"
 
 
 def result_of(change: str, text: str, seed: int = 1) -> Change:
-    return all_perturbations()[change].make(Reference(text), SeededChoice(seed, "s", change))
+    return all_perturbations()[change].make(
+        Reference(text), SeededChoice(seed, "s", change)
+    )
 
 
 def made(change: str, text: str, seed: int = 1) -> str:
@@ -36,14 +44,30 @@ def made(change: str, text: str, seed: int = 1) -> str:
             *("denied", "Clear. There is a small left pleural effusion."),
             "Clear. There is no pleural effusion.",
         ),
-        ("removed", "Lungs clear. Hiatal hernia. Heart normal.", "Lungs clear. Heart normal."),
+        (
+            "removed",
+            "Lungs clear. Hiatal hernia. Heart normal.",
+            "Lungs clear. Heart normal.",
+        ),
         (
             *("affirmed", "No pleural thickening, adenopathy, or pneumothorax."),
             "No pleural thickening or adenopathy. There is a right pneumothorax.",
         ),
-        ("side_swapped", "A bright nodule in the right lung.", "A bright nodule in the left lung."),
-        ("level_changed", "Nodule in the left upper lobe.", "Nodule in the left lower lobe."),
-        ("severity_changed", "The heart is mildly enlarged.", "The heart is severely enlarged."),
+        (
+            "side_swapped",
+            "A bright nodule in the right lung.",
+            "A bright nodule in the left lung.",
+        ),
+        (
+            "level_changed",
+            "Nodule in the left upper lobe.",
+            "Nodule in the left lower lobe.",
+        ),
+        (
+            "severity_changed",
+            "The heart is mildly enlarged.",
+            "The heart is severely enlarged.",
+        ),
         ("measurement_changed", "There is a 6 mm nodule.", "There is a 12 mm nodule."),
         ("measurement_changed", "A 7 cm mass.", "A 3.5 cm mass."),
         ("acuity_changed", "Old rib fracture.", "Acute rib fracture."),
@@ -52,8 +76,16 @@ def made(change: str, text: str, seed: int = 1) -> str:
             "The endotracheal tube ends in the right main bronchus.",
         ),
         ("device_changed", "Clear lungs. Left chest tube.", "Clear lungs."),
-        ("comparison_changed", "Hiatal hernia.", "Hiatal hernia, unchanged since the prior study."),
-        ("contradicted", "Small effusion.", "Small effusion. There is no pleural effusion."),
+        (
+            "comparison_changed",
+            "Hiatal hernia.",
+            "Hiatal hernia, unchanged since the prior study.",
+        ),
+        (
+            "contradicted",
+            "Small effusion.",
+            "Small effusion. There is no pleural effusion.",
+        ),
         ("bulleted", "Lungs clear. Heart normal.", "- Lungs clear.\n- Heart normal."),
         ("reordered", "Lungs clear. Heart normal.", "Heart normal. Lungs clear."),
         ("synonyms", "No evidence of edema.", "No sign of edema."),
@@ -65,7 +97,9 @@ def test_a_change(change: str, before: str, after: str) -> None:
 
 
 def test_a_comparison_is_turned_round_or_left_out() -> None:
-    texts = {made("comparison_changed", "Stable cardiomegaly.", seed) for seed in range(20)}
+    texts = {
+        made("comparison_changed", "Stable cardiomegaly.", seed) for seed in range(20)
+    }
     assert texts == {"Cardiomegaly.", "Worsening cardiomegaly."}
 
 
@@ -113,14 +147,30 @@ SENTENCES = (
         "No pleural effusion or pneumothorax.",
         "The heart is enlarged.",
     ),
-    *("There is a 6 mm nodule in the left upper lobe.", "LUNGS ARE CLEAR.", "R effusion"),
+    *(
+        "There is a 6 mm nodule in the left upper lobe.",
+        "LUNGS ARE CLEAR.",
+        "R effusion",
+    ),
     *("ETT ends 4 cm above the carina.", "The patient left.", "Stable cardiomegaly."),
-    *("Mild degenerative changes of the spine.", "No change.", "1. Hiatal hernia.", "Bright bones"),
-    *("PICC tip in the mid SVC.", "Findings: opacity.", "Old rib fracture.", "Größe ½ — µ."),
+    *(
+        "Mild degenerative changes of the spine.",
+        "No change.",
+        "1. Hiatal hernia.",
+        "Bright bones",
+    ),
+    *(
+        "PICC tip in the mid SVC.",
+        "Findings: opacity.",
+        "Old rib fracture.",
+        "Größe ½ — µ.",
+    ),
     *("Edema has worsened since the prior study.", "The lungs are otherwise clear."),
     *("Surgical clips.", "\U0001f600 nodule.", "\n\n- Mass."),
 )
-reports = st.lists(st.sampled_from(SENTENCES), max_size=20).map(" ".join) | st.text(max_size=200)
+reports = st.lists(st.sampled_from(SENTENCES), max_size=20).map(" ".join) | st.text(
+    max_size=200
+)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -139,7 +189,9 @@ def test_the_truth_is_right_for_any_text(text: str) -> None:
         assert result[1] is None or {*result[1].categories} <= {*"abcdef"}
 
 
-def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: Path) -> None:
+def test_files_are_read_as_an_ordinary_run_reads_them(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     done = invoke("stress", "make", REFS, "--out", "made")
     assert done.exit_code == 0, done.stderr
     made = tmp_path / "made"
@@ -149,8 +201,12 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
     for name, study in candidates.items():
         fields = study.fields
         assert name == f"{fields['study']}/{fields['change']}"
-        assert study.reference in json.dumps(references[fields["study"]], ensure_ascii=False)
-        assert (fields["group"] == "error") <= (fields["k"] == 1 and bool(fields["truth"]))
+        assert study.reference in json.dumps(
+            references[fields["study"]], ensure_ascii=False
+        )
+        assert (fields["group"] == "error") <= (
+            fields["k"] == 1 and bool(fields["truth"])
+        )
         if fields["group"] == "hostile":
             base = candidates[str(fields["base"])]
             assert study.candidate.startswith(base.candidate)
@@ -160,7 +216,9 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
         change: str(sum(study.fields["change"] == change for study in studies))
         for change in all_perturbations()
     }
-    assert all(sum(map(int, n)) == 15 for n in re.findall(r" (\d+) +(\d+)\n", done.stdout))
+    assert all(
+        sum(map(int, n)) == 15 for n in re.findall(r" (\d+) +(\d+)\n", done.stdout)
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +236,9 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
 def test_what_is_wrong_writes_nothing(
     invoke: Invoke, tmp_path: Path, words: list[object], names: str
 ) -> None:
-    write_json(tmp_path / "twice.json", [{"study_id": "a", "report": "Hiatal hernia."}] * 2)
+    write_json(
+        tmp_path / "twice.json", [{"study_id": "a", "report": "Hiatal hernia."}] * 2
+    )
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
     before = sorted(tmp_path.rglob("*"))

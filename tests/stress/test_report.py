@@ -47,7 +47,9 @@ class Scripted(Judge):
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the candidate as it is."""
-        return CompletionRequest("script", self.version, (Message("user", study.candidate),))
+        return CompletionRequest(
+            "script", self.version, (Message("user", study.candidate),)
+        )
 
     async def complete(self, request: CompletionRequest) -> Completion:
         said = self._answers(request.messages[0].content)
@@ -63,7 +65,9 @@ def _written(said: list[tuple[str, bool]]) -> str:
         parts.append(f"[Clinically {title} Errors]:")
         for letter, name in zip("abcdef", NAMES, strict=True):
             n = said.count((letter, level))
-            parts.append(f"({letter}) {name}: {n}." + f" {'; '.join(['word'] * n)}" * bool(n))
+            parts.append(
+                f"({letter}) {name}: {n}." + f" {'; '.join(['word'] * n)}" * bool(n)
+            )
     return "\n".join([*parts, "[Matched Findings]:\n2. one; two"])
 
 
@@ -72,7 +76,10 @@ def at_random(seed: int, *, bad: float = 0.15) -> Callable[[str], Said]:
         rng = random.Random(f"{seed} {text}")
         if (luck := rng.random()) < bad:
             return "bad" if luck < 0.7 * bad else "none"
-        return [(rng.choice("abcdef"), rng.random() < 0.5) for _ in range(rng.choice((0, 0, 1, 2)))]
+        return [
+            (rng.choice("abcdef"), rng.random() < 0.5)
+            for _ in range(rng.choice((0, 0, 1, 2)))
+        ]
 
     return answer
 
@@ -90,7 +97,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(
-    made: Path, out: Path, answers: Callable[[str], Said], repeat: int = 0, version: str = "1"
+    made: Path,
+    out: Path,
+    answers: Callable[[str], Said],
+    repeat: int = 0,
+    version: str = "1",
 ) -> Path:
     studies = read_pair(str(made / "preds.jsonl"), str(made / "refs.jsonl"))
     rubric = rubrics.load("green")
@@ -104,11 +115,17 @@ def said_of(record: dict[str, Any]) -> list[tuple[str, bool]] | None:
     """The errors of a record's annotation, None where it was not scored."""
     if record["outcome"] != "annotated":
         return None
-    items = [item["labels"] for item in record["annotation"]["items"] if item["kind"] == "error"]
+    items = [
+        item["labels"]
+        for item in record["annotation"]["items"]
+        if item["kind"] == "error"
+    ]
     return [(of["category"][0], of["significance"][0] == "significant") for of in items]
 
 
-def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path) -> None:
+def test_every_rate_is_that_of_loops_over_the_answers(
+    made: Path, tmp_path: Path
+) -> None:
     path = judged(made, tmp_path / "run", at_random(1))
     report = judge.stress_report(path).plain()
     records = {record["study_id"]: record for record in Run(path).records()}
@@ -120,7 +137,9 @@ def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path
     def check(rate: dict[str, Any], hits: list[bool]) -> None:
         assert (rate["k"], rate["n"]) == (sum(hits), len(hits))
         wanted = wilson(sum(hits), len(hits))
-        if len({records[name]["reference"] for name in records}) == 15:  # one study each
+        if (
+            len({records[name]["reference"] for name in records}) == 15
+        ):  # one study each
             assert rate["low"] == pytest.approx(wanted.low)
             assert rate["high"] == pytest.approx(wanted.high)
 
@@ -131,15 +150,23 @@ def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path
         grades = {n: records[n]["fields"]["significance"] for n in names}
         sure = [name for name in names if grades[name] != "doubtful"]
         check(row["found"], [bool(said[n]) for n in names])
-        check(row["right_category"], [any(c in truth[n] for c, _ in said[n] or ()) for n in names])
+        check(
+            row["right_category"],
+            [any(c in truth[n] for c, _ in said[n] or ()) for n in names],
+        )
         check(
             row["right_significance"],
             [
-                any(c in truth[n] and s == (grades[n] == "significant") for c, s in said[n] or ())
+                any(
+                    c in truth[n] and s == (grades[n] == "significant")
+                    for c, s in said[n] or ()
+                )
                 for n in sure
             ],
         )
-        lost = [records[n]["outcome"] for n in by_change[row["class"]] if said[n] is None]
+        lost = [
+            records[n]["outcome"] for n in by_change[row["class"]] if said[n] is None
+        ]
         assert row["made"] == len(names) + len(lost)
         assert row["lost"] == {
             "unparsed": lost.count("unparsed"),
@@ -149,8 +176,13 @@ def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path
     for row in report["false_alarms"]:
         names = [name for name in by_change[row["change"]] if said[name] is not None]
         check(row["any"], [bool(said[n]) for n in names])
-        check(row["significant"], [any(level for _, level in said[n] or ()) for n in names])
-        before = {records[n]["fields"]["study"]: records[n] for n in by_change["identical"]}
+        check(
+            row["significant"],
+            [any(level for _, level in said[n] or ()) for n in names],
+        )
+        before = {
+            records[n]["fields"]["study"]: records[n] for n in by_change["identical"]
+        }
         moves = [
             records[n]["measures"]["green"]
             - before[records[n]["fields"]["study"]]["measures"]["green"]
@@ -160,15 +192,23 @@ def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path
         if row["change"] != "identical":
             assert row["score_change"]["mean"] == pytest.approx(sum(moves) / len(moves))
     for row in report["hostile_all"]:
-        pairs = [(name, records[name]["fields"]["base"]) for name in by_change[row["change"]]]
+        pairs = [
+            (name, records[name]["fields"]["base"]) for name in by_change[row["change"]]
+        ]
         known = [
             (a, b)
             for a, b in pairs
-            if said[b] is not None and (said[a] is not None or records[a]["outcome"] == "unparsed")
+            if said[b] is not None
+            and (said[a] is not None or records[a]["outcome"] == "unparsed")
         ]
-        hits = [said[a] is None or sorted(said[a] or ()) != sorted(said[b] or ()) for a, b in known]
+        hits = [
+            said[a] is None or sorted(said[a] or ()) != sorted(said[b] or ())
+            for a, b in known
+        ]
         check(row["changed"], hits)
-        assert sum(row[effect] for effect in ("fewer", "more", "other", "unreadable")) == sum(hits)
+        assert sum(
+            row[effect] for effect in ("fewer", "more", "other", "unreadable")
+        ) == sum(hits)
 
 
 @pytest.mark.parametrize(
@@ -192,10 +232,14 @@ def test_the_level_is_the_least_that_the_rubric_names(
 
 
 def test_repeats_by_hand(made: Path, tmp_path: Path) -> None:
-    paths = [judged(made, tmp_path / f"r{k}", at_random(k, bad=0.05), k) for k in range(3)]
+    paths = [
+        judged(made, tmp_path / f"r{k}", at_random(k, bad=0.05), k) for k in range(3)
+    ]
     found = judge.stress_report(paths).plain()["stability"]
     each = [{r["study_id"]: r for r in Run(path).records()} for path in paths]
-    names = [n for n in each[0] if all(run[n]["outcome"] == "annotated" for run in each)]
+    names = [
+        n for n in each[0] if all(run[n]["outcome"] == "annotated" for run in each)
+    ]
     assert (found["n"], found["n"] + found["lost"]) == (len(names), len(each[0]))
     clean = [[run[n]["measures"]["n_significant"] == 0 for run in each] for n in names]
     assert found["flips"]["k"] == sum(0 < sum(row) < 3 for row in clean)
@@ -210,17 +254,23 @@ def test_repeats_by_hand(made: Path, tmp_path: Path) -> None:
         judge.stress_report([paths[0], other])
 
 
-def test_a_run_of_other_studies_is_refused(invoke: Invoke, judged_examples: Path) -> None:
+def test_a_run_of_other_studies_is_refused(
+    invoke: Invoke, judged_examples: Path
+) -> None:
     done = invoke("stress", "report", judged_examples)
     assert done.exit_code == 2
     assert str(judged_examples) in done.stderr
 
 
-def test_each_format_has_the_figures(invoke: Invoke, made: Path, tmp_path: Path) -> None:
+def test_each_format_has_the_figures(
+    invoke: Invoke, made: Path, tmp_path: Path
+) -> None:
     path = judged(made, tmp_path / "run", at_random(2))
     report = json.loads(invoke("stress", "report", path, "--format", "json").stdout)
     rows = list(
-        csv.DictReader(io.StringIO(invoke("stress", "report", path, "--format", "csv").stdout))
+        csv.DictReader(
+            io.StringIO(invoke("stress", "report", path, "--format", "csv").stdout)
+        )
     )
     (row,) = [row for row in rows if row["name"] == "denied"]
     (found,) = [r["found"] for r in report["detection"] if r["class"] == "denied"]
@@ -241,20 +291,33 @@ def server() -> Iterator[FaultServer]:
 
 
 def asked_of(server: FaultServer, *more: object) -> tuple[object, ...]:
-    return (*FEW, "--judge", "model-x", "--base-url", server.url, "--cache", "cache", *more)
+    return (
+        *FEW,
+        "--judge",
+        "model-x",
+        "--base-url",
+        server.url,
+        "--cache",
+        "cache",
+        *more,
+    )
 
 
 def runs_in(folder: Path) -> list[Run]:
     return [Run(path) for path in sorted((folder / "runs").iterdir())]
 
 
-def test_the_built_in_judge_is_run_once_and_found_again(invoke: Invoke, tmp_path: Path) -> None:
+def test_the_built_in_judge_is_run_once_and_found_again(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     words = ("stress", REFS, "--out", "made", *FEW, "--repeats", "3")
     done = invoke(*words)
     assert done.exit_code == 0, done.stderr
     (run_,) = runs_in(tmp_path / "made")
     assert run_.summary()["by"] == ["change"]
-    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "made").glob("*.jsonl")}
+    files = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "made").glob("*.jsonl")
+    }
     again = invoke(*words)
     assert (again.exit_code, again.stdout) == (0, done.stdout)
     assert files == {path: path.stat().st_mtime_ns for path in files}
@@ -280,5 +343,9 @@ def test_each_repeat_asks_for_itself_and_goes_on_without_a_question(
     assert len({run.signature for run in runs}) == 3
     n = server.stats().requests
     again = invoke(*words)
-    assert (again.exit_code, again.stdout, server.stats().requests) == (0, done.stdout, n)
+    assert (again.exit_code, again.stdout, server.stats().requests) == (
+        0,
+        done.stdout,
+        n,
+    )
     assert judge.stress_report(made).plain()["stability"]["repeats"] == 3

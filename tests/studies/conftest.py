@@ -10,7 +10,10 @@ import pytest
 
 def keyed(records):
     return json.dumps(
-        {r["study_id"]: {k: v for k, v in r.items() if k != "study_id"} for r in records}
+        {
+            r["study_id"]: {k: v for k, v in r.items() if k != "study_id"}
+            for r in records
+        }
     ).encode()
 
 

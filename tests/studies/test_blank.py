@@ -51,7 +51,9 @@ STATEMENTS = [
 def test_blank(text: str) -> None:
     assert says_nothing(text)
     for layout in (text, f"Findings: {text}", f"Findings: {text} Impression: Clear."):
-        studies = from_python({"a": {"report": "Findings: X."}}, {"a": {"report": layout}})
+        studies = from_python(
+            {"a": {"report": "Findings: X."}}, {"a": {"report": layout}}
+        )
         assert studies.candidates == ("",), layout
         assert studies.empty_candidates == ["a"]
 
@@ -62,7 +64,9 @@ def test_a_statement_is_not_blank(text: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
-def test_a_blank_reference_is_missing_and_a_blank_candidate_empty(put: Put, form: str) -> None:
+def test_a_blank_reference_is_missing_and_a_blank_candidate_empty(
+    put: Put, form: str
+) -> None:
     refs = {"a": "Clear.", "b": "None.", "c": "nan", "d": "Effusion.", "e": ""}
     preds = {"a": "N/A", "b": "Clear.", "c": "Clear.", "d": "Clear.", "e": "Clear."}
     files = []
@@ -82,7 +86,10 @@ def test_a_section_that_is_blank_for_most_is_not_the_usual_one(put: Put) -> None
     refs = {f"s{row}": {"report": "Findings: None. Impression: Mass.", "section_findings": None}
             for row in range(7)}  # fmt: skip
     for row in range(3):
-        refs[f"s{row}"] = {"report": "Findings: A. Impression: B.", "section_findings": "A."}
+        refs[f"s{row}"] = {
+            "report": "Findings: A. Impression: B.",
+            "section_findings": "A.",
+        }
     preds = put("p.json", dict.fromkeys(refs, "Clear."))
     files = preds, put("r.json", refs)
     studies = read_pair(*files)
@@ -97,7 +104,9 @@ def test_a_section_that_is_blank_for_most_is_not_the_usual_one(put: Put) -> None
     assert findings.omitted == {"no reference section": 4}
 
 
-def test_a_run_lists_empty_candidates_and_references_that_compare(invoke: Invoke) -> None:
+def test_a_run_lists_empty_candidates_and_references_that_compare(
+    invoke: Invoke,
+) -> None:
     refs = {"a": "Unchanged effusion.", "b": "Clear lungs.", "c": "The nodule is new."}
     records = [{"id": one, "report": text} for one, text in refs.items()]
     write_json(Path("refs.json"), records)

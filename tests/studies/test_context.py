@@ -22,8 +22,14 @@ REXRANK = "Age:50-60.Indication: Chest pain, dyspnea Comparison: None."
     [
         (REXRANK, {"age": "50-60", "indication": "Chest pain, dyspnea"}),
         # As ReXrank's files have it: parts that are glued, nan, and tags around.
-        ("Age:77.0.Gender:F.Indication:nanComparison: None.", {"age": "77", "sex": "F"}),
-        ("Indication: r/o PNA?Comparison: CT.", {"indication": "r/o PNA?", "comparison": "CT."}),
+        (
+            "Age:77.0.Gender:F.Indication:nanComparison: None.",
+            {"age": "77", "sex": "F"},
+        ),
+        (
+            "Indication: r/o PNA?Comparison: CT.",
+            {"indication": "r/o PNA?", "comparison": "CT."},
+        ),
         (
             "<context>Age:50-60.Indication: Cough.</context>",
             {"age": "50-60", "indication": "Cough."},
@@ -55,46 +61,87 @@ def _studies(**fields: list[object]) -> StudySet:
 
 
 def test_fields_are_known_by_their_names_or_named() -> None:
-    studies = _studies(site=["A"], Indication=["cough"], patient_age=[61], earlier=["Clear."])
+    studies = _studies(
+        site=["A"], Indication=["cough"], patient_age=[61], earlier=["Clear."]
+    )
     usual = attach_context(studies, context=None)
     assert usual.judge_context.context == ("patient_age", "Indication")
     assert usual.study(0).context == {"age": "61", "indication": "cough"}
-    own = attach_context(studies, context=["SITE", "site"], prior="earlier", modality="DX")
+    own = attach_context(
+        studies, context=["SITE", "site"], prior="earlier", modality="DX"
+    )
     assert own.study(0).context == {"site": "A"}
     assert own.study(0).prior == "Clear."
     assert own.study(0).modality == "xr"
     assert own.take([0]).study(0) == own.study(0)
-    assert own.judge_context.signature == ["context:site", "prior:earlier", "modality:xr"]
+    assert own.judge_context.signature == [
+        "context:site",
+        "prior:earlier",
+        "modality:xr",
+    ]
     assert attach_context(studies, context=()).judge_context.signature == []
 
 
-def test_a_field_of_the_candidates_alone_is_shown_only_by_its_name(tmp_path: Path) -> None:
+def test_a_field_of_the_candidates_alone_is_shown_only_by_its_name(
+    tmp_path: Path,
+) -> None:
     refs = [{"study_id": "a", "findings": "Clear.", "age": 61}]
-    preds = [{"study_id": "a", "prediction": "Mass.", "age": 20, "Indication": "x", "status": "y"}]
-    paths = [write_json(tmp_path / n, d) for n, d in (("p.json", preds), ("r.json", refs))]
+    preds = [
+        {
+            "study_id": "a",
+            "prediction": "Mass.",
+            "age": 20,
+            "Indication": "x",
+            "status": "y",
+        }
+    ]
+    paths = [
+        write_json(tmp_path / n, d) for n, d in (("p.json", preds), ("r.json", refs))
+    ]
     studies = read_pair(*map(str, paths), reserved=["status"])
     assert studies.of_candidates == {"Indication", "field_status"}
-    assert attach_context(studies.take([0]), context=None).judge_context.context == ("age",)
+    assert attach_context(studies.take([0]), context=None).judge_context.context == (
+        "age",
+    )
     named = attach_context(studies, context=["indication"])
     assert named.study(0).context == {"indication": "x"}
     both = write_json(tmp_path / "both.json", [refs[0] | preds[0]])
     alone = read_pair(str(both), None)
     assert alone.of_candidates == frozenset()
-    assert attach_context(alone, context=None).judge_context.context == ("age", "Indication")
+    assert attach_context(alone, context=None).judge_context.context == (
+        "age",
+        "Indication",
+    )
 
 
 def test_the_question_shows_it_between_marks_before_the_reports() -> None:
     prompt = prompts.load("fineradscore-zeroshot")
     plain = prompt.messages("Clear.", "Effusion.")
     study = Study(
-        "1", "Clear.", "Effusion.", context={"age": "61"}, prior="Old effusion.", modality="mg"
+        "1",
+        "Clear.",
+        "Effusion.",
+        context={"age": "61"},
+        prior="Old effusion.",
+        modality="mg",
     )
     *before, question = prompt.about(study)
     assert tuple(before) == plain[:-1]
-    assert question.content.endswith(plain[-1].content.split("<<<REFERENCE ")[1].partition("\n")[2])
-    for part in ("mammography", "BI-RADS", "CONTEXT>>>", "age: 61", "\nOld effusion.\n"):
+    assert question.content.endswith(
+        plain[-1].content.split("<<<REFERENCE ")[1].partition("\n")[2]
+    )
+    for part in (
+        "mammography",
+        "BI-RADS",
+        "CONTEXT>>>",
+        "age: 61",
+        "\nOld effusion.\n",
+    ):
         assert question.content.count(part) >= 1, part
-    places = [question.content.index(one) for one in ("mammography", "age: 61", "Old", "Clear.")]
+    places = [
+        question.content.index(one)
+        for one in ("mammography", "age: 61", "Old", "Clear.")
+    ]
     assert places == sorted(places)
     assert prompt.about(Study("1", "Clear.", "Effusion.")) == plain
 
@@ -102,7 +149,11 @@ def test_the_question_shows_it_between_marks_before_the_reports() -> None:
 @pytest.mark.parametrize(
     ("fields", "asked", "message"),
     [
-        ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --column context; .* site"),
+        (
+            {"site": ["A"]},
+            {"context": ["nope"]},
+            "no field 'nope', for --column context; .* site",
+        ),
         ({"old": ["N/A"]}, {"prior": "old"}, "old of --column prior is empty"),
         ({"site": ["A"]}, {"modality": "pet"}, "unknown modality 'pet'; .* xr, ct"),
     ],
@@ -134,7 +185,9 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
     write_json(Path("preds.json"), dict.fromkeys(refs, "No effusion."))
     files = ("green", "preds.json", "refs.json", "--min-coverage", 0)
     assert invoke(*files, "--out", "run").exit_code == 0
-    failed = {s.study_id: o.reason for s, o in Run("run").outcomes() if isinstance(o, Failed)}
+    failed = {
+        s.study_id: o.reason for s, o in Run("run").outcomes() if isinstance(o, Failed)
+    }
     assert failed == {"french": "unfamiliar language", "ct": "unfamiliar images"}
     # With modality xr it judges them all; with ct none.
     for modality, n in (("xr", 1), ("ct", 3)):

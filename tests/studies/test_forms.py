@@ -20,7 +20,12 @@ from judge.types import JudgeError
 
 REFS = [
     {"study_id": "s1", "findings": "Clear lungs.", "site": "north", "context": "Cough"},
-    {"study_id": "s2", "findings": 'Left effusion,\n"small".', "site": "süd", "context": "a; b\tc"},
+    {
+        "study_id": "s2",
+        "findings": 'Left effusion,\n"small".',
+        "site": "süd",
+        "context": "a; b\tc",
+    },
 ]
 PREDS = [
     {"study_id": "s2", "prediction": "Right effusion."},
@@ -39,7 +44,10 @@ def check(studies):
     assert studies.study_ids == ("s1", "s2")
     assert studies.references == ("Clear lungs.", 'Left effusion,\n"small".')
     assert studies.candidates == ("Lungs are clear.", "Right effusion.")
-    assert dict(studies.fields) == {"site": ("north", "süd"), "context": ("Cough", "a; b\tc")}
+    assert dict(studies.fields) == {
+        "site": ("north", "süd"),
+        "context": ("Cough", "a; b\tc"),
+    }
     assert studies.section == "findings"
     assert studies.study_classes == (None, None)
 
@@ -47,14 +55,20 @@ def check(studies):
 def test_each_form_plain_and_gzipped_whatever_its_name(put, form):
     name, write = form
     for called in (name, "x.csv", "x"):
-        check(read_pair(put("p" + called, write(PREDS)), put("r" + called, write(REFS))))
-    check(read_pair(put("p.gz", write(PREDS), gz=True), put("r.gz", write(REFS), gz=True)))
+        check(
+            read_pair(put("p" + called, write(PREDS)), put("r" + called, write(REFS)))
+        )
+    check(
+        read_pair(put("p.gz", write(PREDS), gz=True), put("r.gz", write(REFS), gz=True))
+    )
 
 
 @pytest.mark.parametrize("gz", [False, True])
 def test_standard_input(put, forms, gz, monkeypatch):
     path = put("in", forms["table.csv"](PREDS), gz=gz)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes()))
+    )
     check(read_pair("-", put("other.json", REFS)))
     assert "standard input" in message("-", "-")
 
@@ -72,7 +86,9 @@ def test_encodings(put, form):
     # A file in UTF-8 beside it stays what it is.
     utf8 = put("utf8-" + name, text.encode())
     check(read_pair(preds, utf8, fields=NamedFields(encoding="cp1252")))
-    assert "not text in ascii" in message(preds, refs, fields=NamedFields(encoding="ascii"))
+    assert "not text in ascii" in message(
+        preds, refs, fields=NamedFields(encoding="ascii")
+    )
     assert "no encoding" in message(preds, refs, fields=NamedFields(encoding="base64"))
 
 
@@ -87,12 +103,18 @@ def test_encodings(put, form):
 )
 def test_what_python_holds_takes_the_road_of_files(make):
     check(from_python(make(REFS), make(PREDS)))
-    check(from_python(make([refs | preds for refs, preds in zip(REFS, PREDS[::-1], strict=True)])))
+    check(
+        from_python(
+            make([refs | preds for refs, preds in zip(REFS, PREDS[::-1], strict=True)])
+        )
+    )
 
 
 def test_semicolons_and_a_field_of_a_megabyte(put):
     long = "word " * 220_000
-    studies = read_pair(put("p.csv", f"ID;Prediction\r\ns1;{long}\r\n"), put("r.json", {"s1": "a"}))
+    studies = read_pair(
+        put("p.csv", f"ID;Prediction\r\ns1;{long}\r\n"), put("r.json", {"s1": "a"})
+    )
     assert studies.candidates == (long.strip(),)
 
 
@@ -103,7 +125,11 @@ def test_rexrank_with_nan_and_both_sides_in_one_file(put):
       "b": {"section_findings": NaN, "section_impression": "I2", "report": "Impression: I2",
             "context": NaN, "model_prediction": "M2"}}"""
     studies = read_pair(put("prediction.json", text), None, allow_missing=True)
-    assert (studies.study_ids, studies.references, studies.candidates) == (("a",), ("F1",), ("M1",))
+    assert (studies.study_ids, studies.references, studies.candidates) == (
+        ("a",),
+        ("F1",),
+        ("M1",),
+    )
     assert studies.section == "findings"
     assert dict(studies.fields) == {"context": ("c1",)}
     assert studies.omitted_ids == {"no reference section": ("b",)}
@@ -126,11 +152,16 @@ def test_pandas_writes_ids_as_an_index_without_a_name(tmp_path, put):
 def test_ids_are_texts_whatever_a_form_makes_of_them(put, forms):
     records = [{"study_id": 17.0, "text": "a"}, {"study_id": 18.0, "text": "b"}]
     numbers = put("p.json", [{"id": 17, "text": "x"}, {"id": 18, "text": r"\ud83d y"}])
-    for refs in (forms["table.parquet"](records), b"id,text\n17,a\n18,b\n", b'{"17":"a","18":"b"}'):
+    for refs in (
+        forms["table.parquet"](records),
+        b"id,text\n17,a\n18,b\n",
+        b'{"17":"a","18":"b"}',
+    ):
         studies = read_pair(numbers, put("r", refs))
         assert studies.study_ids == ("17", "18")
         digests = [
-            hashlib.sha256(Path(one.path).read_bytes()).hexdigest() for one in studies.inputs
+            hashlib.sha256(Path(one.path).read_bytes()).hexdigest()
+            for one in studies.inputs
         ]
         assert [one.sha256 for one in studies.inputs] == digests
     found = message(numbers, put("r", "id,text\n017,a\n018,b\n"))
@@ -139,7 +170,8 @@ def test_ids_are_texts_whatever_a_form_makes_of_them(put, forms):
 
 
 text = st.text(
-    st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t\r"), max_size=40
+    st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t\r"),
+    max_size=40,
 )
 record = st.fixed_dictionaries(
     {
@@ -157,16 +189,26 @@ record = st.fixed_dictionaries(
 def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
     names = {"refs": ("findings", "site", "age"), "preds": ("prediction", "patient")}
     sides = {
-        side: [{"study_id": one} | {name: r[name] for name in wanted} for one, r in studies.items()]
+        side: [
+            {"study_id": one} | {name: r[name] for name in wanted}
+            for one, r in studies.items()
+        ]
         for side, wanted in names.items()
     }
     # A CSV cell can't tell this text from a missing value.
     assume(
-        not any(v in ("nan", "NaN") for side in sides.values() for r in side for v in r.values())
+        not any(
+            v in ("nan", "NaN")
+            for side in sides.values()
+            for r in side
+            for v in r.values()
+        )
     )
     sets = []
     for name, write in forms.items():
-        read = read_pair(*(put(side + name, write(sides[side])) for side in ("preds", "refs")))
+        read = read_pair(
+            *(put(side + name, write(sides[side])) for side in ("preds", "refs"))
+        )
         assert read.study_ids == tuple(studies)
         assert not [note for note in read.notes if "same texts" not in note]
         ages = tuple(None if age is None else str(age) for age in read.fields["age"])
@@ -186,12 +228,18 @@ def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
         (b"id,text\n", "no rows"),
         (b'{"a": ["x", "y"], "b": "z"}', "--references"),
         (b'{"a": "x", "b": {"text": "y"}}', "record of 'a'"),
-        (b'{"train": [{"id": "a", "text": "x"}], "test": [{"id": "b"}]}', "keys train, test"),
+        (
+            b'{"train": [{"id": "a", "text": "x"}], "test": [{"id": "b"}]}',
+            "keys train, test",
+        ),
         (b'{"name": "x", "config": {"data": 1}}', "record of 'name'"),
         (b'[{"id": "a", "text": "x"}, {"text": "y"}]', "record 2 of 2"),
         (b'{"a": {"text": "x"}, "a": {"text": "y"}}', "a"),
         (b'[{"id": "a", "foo": "x"}]', "id, foo"),
-        (b'[{"id": "a", "text": "x"}, {"id": "b", "text": [1]}]', "'text' of study 'b'"),
+        (
+            b'[{"id": "a", "text": "x"}, {"id": "b", "text": [1]}]',
+            "'text' of study 'b'",
+        ),
         (b'{"a": ""}', ""),
         (b"Dear all,\nhere is the file\n", "line 2"),
         (b"name,text\nb,x\n", "--column id: name"),
@@ -228,7 +276,9 @@ RECORDS = [
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, monkeypatch):
-    report = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["lung " * 80_000])
+    report = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 20_000, pa.int32()), ["lung " * 80_000]
+    )
     path = tmp_path / "r.parquet"  # 8 GB, though each report stands in it once
     pq.write_table(pa.table({"text": report}), path, compression="zstd")
     assert path.stat().st_size < 50_000
@@ -251,7 +301,9 @@ def test_damage_gives_studies_or_a_message(put, form, data):
     damaged = whole[:start] + data.draw(st.binary(max_size=6)) + whole[end:]
     cut = data.draw(st.booleans())
     try:
-        studies = read_pair(put(name, damaged[:end] if cut else damaged), None, allow_missing=True)
+        studies = read_pair(
+            put(name, damaged[:end] if cut else damaged), None, allow_missing=True
+        )
     except JudgeError:
         return
     assert len(studies) > 0
@@ -267,5 +319,7 @@ def test_a_field_that_is_not_text_is_named(put):
         ({"candidate": 5, "reference": True}, "no field of candidates"),
         ({"candidate": "x", "reference": True}, "no field of references"),
     ):
-        found = message(put("pairs.jsonl", json.dumps({"study_id": "a", **record}).encode()), None)
+        found = message(
+            put("pairs.jsonl", json.dumps({"study_id": "a", **record}).encode()), None
+        )
         assert named in found

@@ -24,10 +24,14 @@ def sides(
     preds: dict[str, Sequence[Any]], refs: dict[str, Sequence[Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Records of both sides; those of PREDS are shuffled."""
-    candidates = [{name: column[row] for name, column in preds.items()} for row in ORDER]
+    candidates = [
+        {name: column[row] for name, column in preds.items()} for row in ORDER
+    ]
     for record, row in zip(candidates, ORDER, strict=True):
         record["prediction"] = REPORTS[row]
-    references = [{name: column[row] for name, column in refs.items()} for row in range(N)]
+    references = [
+        {name: column[row] for name, column in refs.items()} for row in range(N)
+    ]
     for row, record in enumerate(references):
         record["reference"] = REPORTS[row]
     return candidates, references
@@ -60,7 +64,11 @@ def test_a_shared_field_joins_whatever_its_name(
     preds, refs = sides({name: ids}, {name: ids})
     files = []
     for called, records in (("p", preds), ("r", refs)):
-        text = pd.DataFrame(records).to_csv(index=False) if form == "csv" else json.dumps(records)
+        text = (
+            pd.DataFrame(records).to_csv(index=False)
+            if form == "csv"
+            else json.dumps(records)
+        )
         files.append(put(f"{called}.{form}", text))
     studies = read_pair(*files)
     assert are_right(studies)
@@ -114,13 +122,17 @@ def test_fields_that_agree_are_no_trouble_and_the_likeliest_is_the_id(put: Put) 
 
 
 @pytest.mark.parametrize("name", ["index", "Unnamed: 0", ""])
-def test_numbers_of_rows_join_nothing_where_another_field_does(put: Put, name: str) -> None:
+def test_numbers_of_rows_join_nothing_where_another_field_does(
+    put: Put, name: str
+) -> None:
     preds, refs = sides({"image_id": IMAGES}, {"image_id": IMAGES})
     files = []
     for called, records in (("p.csv", preds), ("r.csv", refs)):
         frame = pd.DataFrame(records)
         frame.insert(0, name or "none", range(N))
-        files.append(put(called, frame.rename(columns={"none": ""}).to_csv(index=False)))
+        files.append(
+            put(called, frame.rename(columns={"none": ""}).to_csv(index=False))
+        )
     studies = read_pair(*files)
     assert are_right(studies)
     assert studies.read_from["id"] == "image_id"
@@ -142,10 +154,14 @@ def test_usual_ids_of_which_some_are_missing_still_join(put: Put) -> None:
     assert (len(studies), studies.references) == (N - 1, studies.candidates)
 
 
-def test_ids_that_are_written_in_two_ways_are_refused_with_the_difference(put: Put) -> None:
+def test_ids_that_are_written_in_two_ways_are_refused_with_the_difference(
+    put: Put,
+) -> None:
     preds, refs = sides({"filename": [f"P{row}.PNG" for row in range(N)]},
                         {"filename": [f"images/p{row}.jpg" for row in range(N)]})  # fmt: skip
-    with pytest.raises(JudgeError, match="12 would match without folders and file endings"):
+    with pytest.raises(
+        JudgeError, match="12 would match without folders and file endings"
+    ):
         read_pair(put("p.json", preds), put("r.json", refs))
 
 
@@ -166,10 +182,16 @@ def test_by_position_only_where_no_field_says_otherwise(put: Put) -> None:
 
 
 def test_one_record_a_side_goes_by_position_or_its_id(put: Put) -> None:
-    one, other = {"prediction": "A.", "split": "test"}, {"reference": "B.", "split": "test"}
+    one, other = (
+        {"prediction": "A.", "split": "test"},
+        {"reference": "B.", "split": "test"},
+    )
     studies = read_pair(put("p.json", [one]), put("r.json", [other]))
     assert studies.read_from["id"] == "position"
-    files = put("p.json", [one | {"image": "a"}]), put("r.json", [other | {"image": "b"}])
+    files = (
+        put("p.json", [one | {"image": "a"}]),
+        put("r.json", [other | {"image": "b"}]),
+    )
     with pytest.raises(JudgeError, match="no id in common"):
         read_pair(*files)
 
@@ -194,8 +216,18 @@ def test_a_named_field_may_stand_in_one_file_alone(put: Put) -> None:
 @pytest.mark.parametrize(
     ("name", "is_id"),
     [
-        *(("image_id", True), ("SOPInstanceUID", True), ("dicomId", True), ("accession no.", True)),
-        *(("age", False), ("indication", False), ("valid", False), ("sidedness", False)),
+        *(
+            ("image_id", True),
+            ("SOPInstanceUID", True),
+            ("dicomId", True),
+            ("accession no.", True),
+        ),
+        *(
+            ("age", False),
+            ("indication", False),
+            ("valid", False),
+            ("sidedness", False),
+        ),
     ],
 )
 def test_names_of_ids(name: str, is_id: bool) -> None:
@@ -204,9 +236,12 @@ def test_names_of_ids(name: str, is_id: bool) -> None:
 
 def test_swapped_files_and_files_with_the_same_texts_are_said(put: Put) -> None:
     preds = put(
-        "predictions.json", {"a": {"model_prediction": "x"}, "b": {"model_prediction": "y"}}
+        "predictions.json",
+        {"a": {"model_prediction": "x"}, "b": {"model_prediction": "y"}},
     )
-    refs = put("refs.json", {"a": {"section_findings": "x"}, "b": {"section_findings": "y"}})
+    refs = put(
+        "refs.json", {"a": {"section_findings": "x"}, "b": {"section_findings": "y"}}
+    )
     assert any("same texts" in note for note in read_pair(preds, refs).notes)
     with pytest.raises(JudgeError, match="Are PREDS and REFS swapped"):
         read_pair(refs, preds)

@@ -49,15 +49,23 @@ def test_a_report_a_line(put: Put) -> None:
     assert "3 records against 1" in error(preds, put("one.txt", "No effusion."))
     # Without .txt, a report would be taken for the names of columns.
     assert "is a .txt" in error(preds, put("refs.csv", "No effusion."))
-    assert "call it .txt" in error(preds, put("refs.csv", "No effusion.\nClear, too.\n"))
+    assert "call it .txt" in error(
+        preds, put("refs.csv", "No effusion.\nClear, too.\n")
+    )
     assert "is empty" in error(preds, put("empty.txt", ""))
 
 
 def test_a_txt_may_be_a_table_or_json(put: Put) -> None:
     refs = put("r.json", {"a": "x.", "b": "y."})
     for content in ("study_id\tprediction\nb\tY.\na\tX.\n", "id,text\nb,Y.\na,X.\n"):
-        assert texts(read_pair(put("p.txt", content), refs)) == [("x.", "X."), ("y.", "Y.")]
-    assert texts(read_pair(put("p.txt", '{"b": "Y.", "a": "X."}'), refs))[0] == ("x.", "X.")
+        assert texts(read_pair(put("p.txt", content), refs)) == [
+            ("x.", "X."),
+            ("y.", "Y."),
+        ]
+    assert texts(read_pair(put("p.txt", '{"b": "Y.", "a": "X."}'), refs))[0] == (
+        "x.",
+        "X.",
+    )
 
 
 def test_a_folder_of_text_files(tmp_path: Path, put: Put) -> None:
@@ -70,7 +78,12 @@ def test_a_folder_of_text_files(tmp_path: Path, put: Put) -> None:
     (folder / ".ipynb_checkpoints" / "s1.txt").write_text("old", "utf-8")
     (folder / "log.json").write_text("{}", "utf-8")
     refs = put(
-        "r.json", {"s3": {"findings": "C."}, "s2.0": {"findings": "B."}, "s1": {"findings": "A."}}
+        "r.json",
+        {
+            "s3": {"findings": "C."},
+            "s2.0": {"findings": "B."},
+            "s1": {"findings": "A."},
+        },
     )
     assert "--encoding" in error(str(folder), refs)
     studies = read_pair(str(folder), refs, fields=NamedFields(encoding="cp1252"))
@@ -94,7 +107,9 @@ def test_a_folder_of_text_files(tmp_path: Path, put: Put) -> None:
     )
 
 
-def test_a_folder_that_has_none(tmp_path: Path, put: Put, judged_examples: Path) -> None:
+def test_a_folder_that_has_none(
+    tmp_path: Path, put: Put, judged_examples: Path
+) -> None:
     refs = put("r.json", {"a": "x"})
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -107,9 +122,15 @@ def test_a_folder_that_has_none(tmp_path: Path, put: Put, judged_examples: Path)
 
 def test_a_list_of_one_text_is_that_text(put: Put) -> None:
     preds, refs = {"a": ["X."], "b": []}, {"a": ["x."], "b": ["y."]}
-    assert texts(read_pair(put("p.json", preds), put("r.json", refs))) == [("x.", "X."), ("y.", "")]
+    assert texts(read_pair(put("p.json", preds), put("r.json", refs))) == [
+        ("x.", "X."),
+        ("y.", ""),
+    ]
     records = [{"id": one, "report": text} for one, text in refs.items()]
-    assert texts(read_pair(put("p.json", preds), put("r.json", records)))[0] == ("x.", "X.")
+    assert texts(read_pair(put("p.json", preds), put("r.json", records)))[0] == (
+        "x.",
+        "X.",
+    )
     frame = pd.DataFrame(records)
     frame.to_parquet(path := Path(put("r.parquet", b"")))
     assert texts(read_pair(put("p.json", preds), str(path)))[0] == ("x.", "X.")
@@ -132,7 +153,11 @@ RECORDS = [{"id": "a", "report": "x."}, {"id": "b", "report": "y."}]
         {"id": {"0": "a", "1": "b"}, "report": {"0": "x.", "1": "y."}},
         {"report": {"a": "x.", "b": "y."}, "site": {"a": "n", "b": "s"}},
         {"id": ["a", "b"], "report": ["x.", "y."]},
-        {"columns": ["id", "report"], "index": [0, 1], "data": [["a", "x."], ["b", "y."]]},
+        {
+            "columns": ["id", "report"],
+            "index": [0, 1],
+            "data": [["a", "x."], ["b", "y."]],
+        },
         {"columns": ["report"], "index": ["a", "b"], "data": [["x."], ["y."]]},
         {"schema": {"fields": []}, "data": RECORDS},
         {"a": "x.", "b": "y."},
@@ -147,12 +172,18 @@ def test_the_shapes_of_json(put: Put, value: Any) -> None:
 
 @pytest.mark.parametrize("orient", ["columns", "records", "index", "split", "table"])
 def test_what_pandas_writes(tmp_path: Path, put: Put, orient: Any) -> None:
-    frame = pd.DataFrame({"image_id": ["a", "b"], "reference": ["x.", "y."], "age": [1, 2]})
+    frame = pd.DataFrame(
+        {"image_id": ["a", "b"], "reference": ["x.", "y."], "age": [1, 2]}
+    )
     frame.to_json(tmp_path / "r.json", orient=orient)
     preds = put(
-        "p.json", [{"image_id": "b", "prediction": "Y."}, {"image_id": "a", "prediction": "X."}]
+        "p.json",
+        [{"image_id": "b", "prediction": "Y."}, {"image_id": "a", "prediction": "X."}],
     )
-    assert texts(read_pair(preds, str(tmp_path / "r.json"))) == [("x.", "X."), ("y.", "Y.")]
+    assert texts(read_pair(preds, str(tmp_path / "r.json"))) == [
+        ("x.", "X."),
+        ("y.", "Y."),
+    ]
 
 
 def test_columns_of_other_names_by_row(put: Put) -> None:
@@ -171,7 +202,10 @@ def test_columns_of_other_names_by_row(put: Put) -> None:
 def test_one_record_and_lists_of_texts(put: Put) -> None:
     one = put("one.json", {"id": "a", "reference": "x.", "prediction": "X."})
     assert texts(read_pair(one, None)) == [("x.", "X.")]
-    preds, refs = put("p.json", {"predictions": ["X.", "Y."]}), put("r.json", ["x.", "y."])
+    preds, refs = (
+        put("p.json", {"predictions": ["X.", "Y."]}),
+        put("r.json", ["x.", "y."]),
+    )
     studies = read_pair(preds, refs)
     assert texts(studies) == [("x.", "X."), ("y.", "Y.")]
     assert f"{preds}: the records are those below 'predictions'" in studies.notes
@@ -184,7 +218,10 @@ def test_one_record_and_lists_of_texts(put: Put) -> None:
             {"train": RECORDS, "test": RECORDS},
             "has the keys train, test, with lists under train, test",
         ),
-        ({"images": [{"id": 1}], "annotations": [{"caption": "x"}]}, "keys images, annotations"),
+        (
+            {"images": [{"id": 1}], "annotations": [{"caption": "x"}]},
+            "keys images, annotations",
+        ),
         (
             {"generated_reports": ["x"], "sentences": [{}], "refs": ["y"]},
             "generated_reports, sentences",

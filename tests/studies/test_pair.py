@@ -21,13 +21,18 @@ def error(preds, refs, **options):
 
 
 def rows(**columns):
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def read(put, refs, preds=None, **options):
     preds = preds or [{}] * len(refs)
     refs = [{"id": str(n), "reference": "x", **record} for n, record in enumerate(refs)]
-    preds = [{"id": str(n), "candidate": "y", **record} for n, record in enumerate(preds)]
+    preds = [
+        {"id": str(n), "candidate": "y", **record} for n, record in enumerate(preds)
+    ]
     return read_pair(put("p.json", preds), put("r.json", refs), **options)
 
 
@@ -72,7 +77,9 @@ def test_duplicates_are_never_allowed(put, content):
 
 @pytest.mark.parametrize(("ours", "theirs"), [("a", "b"), ("a ", "a"), ("007", "7")])
 def test_no_study_in_common(put, ours, theirs):
-    found = error(put("p.json", {ours: ""}), put("r.json", {theirs: "x"}), allow_missing=True)
+    found = error(
+        put("p.json", {ours: ""}), put("r.json", {theirs: "x"}), allow_missing=True
+    )
     assert "no id in common" in found
     assert f"1 ({ours})" in found
     assert f"1 ({theirs})" in found
@@ -88,12 +95,17 @@ def test_every_id_is_a_study_or_an_omission(put, preds, refs):
     preds, refs = preds | {"z": "x"}, refs | {"z": "x"}
     studies = read_pair(put("p.json", preds), put("r.json", refs), allow_missing=True)
     omitted = set().union(*map(set, studies.omitted_ids.values()))
-    assert len(studies) + sum(studies.omitted.values()) == len(preds.keys() | refs.keys())
+    assert len(studies) + sum(studies.omitted.values()) == len(
+        preds.keys() | refs.keys()
+    )
     assert not omitted & set(studies.study_ids)
     assert list(studies.study_ids) == [i for i in refs if i in studies.study_ids]
     for study in studies:
         written = preds[study.study_id] or ""
-        assert (study.reference, study.candidate) == (refs[study.study_id], written.strip("None."))
+        assert (study.reference, study.candidate) == (
+            refs[study.study_id],
+            written.strip("None."),
+        )
     if studies.omitted:
         error(put("p.json", json.dumps(preds)), put("r.json", refs))
 
@@ -101,15 +113,27 @@ def test_every_id_is_a_study_or_an_omission(put, preds, refs):
 @pytest.mark.parametrize(
     ("reference", "candidate"),
     [
-        *(("gt", "pred"), ("ref", "hyp"), ("target", "output"), ("Ground-Truth", "generated")),
-        *(("reference report", "model_prediction"), ("radiologist_report", "generated report")),
+        *(
+            ("gt", "pred"),
+            ("ref", "hyp"),
+            ("target", "output"),
+            ("Ground-Truth", "generated"),
+        ),
+        *(
+            ("reference report", "model_prediction"),
+            ("radiologist_report", "generated report"),
+        ),
     ],
 )
 def test_names_of_reports_in_one_file_without_ids(put, reference, candidate):
     table = rows(**{"image": ["a.png", "b.png"], reference: GIVEN, candidate: SAID})
     studies = check(read_pair(put("pairs.json", table), None))
     assert studies.fields["image"] == ("a.png", "b.png")
-    assert studies.read_from == {"id": "row", "reference": reference, "candidate": candidate}
+    assert studies.read_from == {
+        "id": "row",
+        "reference": reference,
+        "candidate": candidate,
+    }
 
 
 def test_named_fields(put):
@@ -119,20 +143,34 @@ def test_named_fields(put):
     assert check(read_pair(both, None, fields=fields)).read_from["candidate"] == "ours"
     for needed in ("key, Their Report, ours", "--column candidate"):
         assert needed in error(both, None)
-    assert "--column candidate" in error(both, None, fields=NamedFields(candidate="theirs"))
-    assert "ours" in error(both, None, fields=NamedFields(candidate="ours", reference="ours"))
-    section = put("s.json", rows(id=[1, 2], findings=GIVEN, report=["x", "y"], prediction=SAID))
+    assert "--column candidate" in error(
+        both, None, fields=NamedFields(candidate="theirs")
+    )
+    assert "ours" in error(
+        both, None, fields=NamedFields(candidate="ours", reference="ours")
+    )
+    section = put(
+        "s.json", rows(id=[1, 2], findings=GIVEN, report=["x", "y"], prediction=SAID)
+    )
     assert check(read_pair(section, None, fields=NamedFields(reference="findings")))
     assert "--column id" not in error(section, None, fields=NamedFields(patient="no"))
 
 
 def test_equals_that_differ_are_refused(put):
-    both = put("b.json", rows(id=["1", "2"], gt=GIVEN, pred=SAID, hyp=["A log.", "Another."]))
+    both = put(
+        "b.json", rows(id=["1", "2"], gt=GIVEN, pred=SAID, hyp=["A log.", "Another."])
+    )
     assert "pred, hyp" in error(both, None)
     assert "--column candidate" in error(both, None)
     check(read_pair(both, None, fields=NamedFields(candidate="pred")))
-    check(read_pair(put("s.json", rows(id=["1", "2"], gt=GIVEN, pred=SAID, hyp=SAID)), None))
-    assert "--column reference" in error(put("d.json", rows(id=[1, 2], response=SAID)), None)
+    check(
+        read_pair(
+            put("s.json", rows(id=["1", "2"], gt=GIVEN, pred=SAID, hyp=SAID)), None
+        )
+    )
+    assert "--column reference" in error(
+        put("d.json", rows(id=[1, 2], response=SAID)), None
+    )
 
 
 def test_fields_of_both_sides(put):
@@ -163,12 +201,22 @@ def test_fields_of_both_sides(put):
 def test_columns_have_one_type(put, values, kept):
     studies = read(put, [{"f": value} for value in values])
     assert studies.fields["f"] == kept
-    assert [type(value) for value in studies.fields["f"]] == [type(value) for value in kept]
+    assert [type(value) for value in studies.fields["f"]] == [
+        type(value) for value in kept
+    ]
     pd.DataFrame(dict(studies.fields)).to_parquet()
 
 
 def test_fields_that_would_hide_a_column_of_the_table(put):
-    names = ["outcome", "green", "n_images", "significant_a", "mine", "field_strength", ""]
+    names = [
+        "outcome",
+        "green",
+        "n_images",
+        "significant_a",
+        "mine",
+        "field_strength",
+        "",
+    ]
     studies = read(put, [dict.fromkeys(names, "v")], reserved=["mine"])
     assert list(studies.fields) == [
         *("field_outcome", "field_green", "field_n_images", "field_significant_a"),
@@ -193,20 +241,30 @@ def test_the_class_from_a_likely_field(put, name, values, classes):
 
 
 def test_the_class_and_the_patient_from_a_chosen_field(put):
-    records = [{"mesh": "Opacity/lung", "study_class": "normal", "abnormal": True, "n": 2}]
+    records = [
+        {"mesh": "Opacity/lung", "study_class": "normal", "abnormal": True, "n": 2}
+    ]
     studies = read(put, records, fields=NamedFields(study_class="MESH"))
     assert (studies.study_classes, studies.class_field) == (("Opacity/lung",), "mesh")
     assert studies.fields["field_study_class"] == ("normal",)
     for name, value in (("abnormal", "true"), ("n", "2")):
-        assert read(put, records, fields=NamedFields(study_class=name)).study_classes == (value,)
+        assert read(
+            put, records, fields=NamedFields(study_class=name)
+        ).study_classes == (value,)
     assert read(put, [{}], [{"study_class": "normal"}]).study_classes == ("normal",)
     record = {"mrn": "p", "subject_id": 1, "patient": "x"}
     studies = read(put, [record], fields=NamedFields(patient="MRN"))
-    assert (studies.fields["patient"], studies.fields["field_patient"]) == (("p",), ("x",))
+    assert (studies.fields["patient"], studies.fields["field_patient"]) == (
+        ("p",),
+        ("x",),
+    )
     assert studies.read_from["patient"] == "mrn", "as the file calls it"
     named = read(put, [record], fields=NamedFields(patient="subject_id"))
     assert named.fields["patient"] == (1,), "the one that was named, not the usual one"
-    for option, fields in (("class", {"study_class": "x"}), ("patient", {"patient": "x"})):
+    for option, fields in (
+        ("class", {"study_class": "x"}),
+        ("patient", {"patient": "x"}),
+    ):
         with pytest.raises(JudgeError, match=rf"--column {option}; .*mrn"):
             read(put, [{"mrn": "p"}], fields=NamedFields(**fields))
 
@@ -225,6 +283,8 @@ def test_the_class_and_the_patient_from_a_chosen_field(put):
 def test_the_model(put, name, column, model):
     models = [{"model": value} for value in column] if column else [{}, {}]
     records = [{"id": str(n), "pred": "x", **models[n]} for n in (0, 1)]
-    refs = put("r.json", [{"id": str(n), "gt": "y", "model": "a scanner"} for n in (0, 1)])
+    refs = put(
+        "r.json", [{"id": str(n), "gt": "y", "model": "a scanner"} for n in (0, 1)]
+    )
     assert read_pair(put(name, records), refs).model == model
     assert read_pair(put(name, records), refs, model="given").model == "given"

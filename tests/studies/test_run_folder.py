@@ -10,7 +10,9 @@ from support import EXAMPLES, Invoke
 from judge.running.folder import Run
 
 
-def test_another_judge_has_the_same_studies(invoke: Invoke, judged_examples: Path) -> None:
+def test_another_judge_has_the_same_studies(
+    invoke: Invoke, judged_examples: Path
+) -> None:
     run = judged_examples
     assert invoke("fineradscore", run, "--out", "again").exit_code == 0
     files = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
@@ -19,7 +21,9 @@ def test_another_judge_has_the_same_studies(invoke: Invoke, judged_examples: Pat
     assert one.signature == other.signature  # texts, section and classes are the same
     assert one.manifest["model"] == other.manifest["model"] == "preds"
     assert one.manifest["fields"] == other.manifest["fields"]
-    assert [r["measures"] for r in one.records()] == [r["measures"] for r in other.records()]
+    assert [r["measures"] for r in one.records()] == [
+        r["measures"] for r in other.records()
+    ]
     (file,) = one.manifest["inputs"]
     assert (file["path"], file["role"]) == (str(run), "both")
 
@@ -39,7 +43,9 @@ def test_what_a_run_cannot_give_is_refused(
     assert named in done.stderr
 
 
-def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(invoke: Invoke) -> None:
+def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(
+    invoke: Invoke,
+) -> None:
     Path("readings.csv").write_text(
         "study_id,reader,significant,count,reference,candidate\n"
         "q1,ann,,0,Lungs are clear.,Lungs are clear.\nq2,ann,,0,,Lungs are clear.\n"
@@ -56,4 +62,7 @@ def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(invoke: Invo
     assert invoke(*words, "--min-coverage", 0.3).exit_code == 0
     judged = Run("judged")
     assert [one["study_id"] for one in judged.records()] == ["q1"]
-    assert judged.manifest["omitted"] == {"no reference section": 1, "no candidate text": 1}
+    assert judged.manifest["omitted"] == {
+        "no reference section": 1,
+        "no candidate text": 1,
+    }

@@ -42,7 +42,11 @@ from judge.types import JudgeError
         ("FINDINGS: A.\nTECHNIQUE: PA.\nHISTORY: x.\nIMPRESSION: B.", "A.", "B."),
         ("FINDINGS: AP View: A.\nIMPRESSION: B.", "AP View: A.", "B."),
         ("FINDINGS:\nView: AP.\nA.\nIMPRESSION: B.", "View: AP.\nA.", "B."),
-        ("FINDINGS:\nA.\nView: AP.\nMass.\nIMPRESSION: B.", "A.\nView: AP.\nMass.", "B."),
+        (
+            "FINDINGS:\nA.\nView: AP.\nMass.\nIMPRESSION: B.",
+            "A.\nView: AP.\nMass.",
+            "B.",
+        ),
         ("Findings: Limited Exam: A. Impression: B.", "Limited Exam: A.", "B."),
         ("Findings: A. History: CABG. Mass.", "A. History: CABG. Mass.", None),
         ("Findings: A.\nComparison: None.", "A.\nComparison: None.", None),
@@ -63,7 +67,11 @@ from judge.types import JudgeError
         ("Key Findings: A. Final Impression: B.", "A.", "B."),
         ("Findings:A.Impression:B.", "A.", "B."),
         ("> **Findings:** A.\n> **Impression:** B.", "A.", "B."),
-        ("Findings: A. Incidental Findings: C. Impression: B.", "A. Incidental Findings: C.", "B."),
+        (
+            "Findings: A. Incidental Findings: C. Impression: B.",
+            "A. Incidental Findings: C.",
+            "B.",
+        ),
         ("Findings: A\nRecommendation: CT.", "A", None),
         ("Findings: None. Impression: B.", "None.", "B."),
         # No headings:
@@ -76,7 +84,10 @@ from judge.types import JudgeError
 )
 def test_split(report, findings, impression):
     split = split_report(report)
-    assert (split.section("findings"), split.section("impression")) == (findings, impression)
+    assert (split.section("findings"), split.section("impression")) == (
+        findings,
+        impression,
+    )
 
 
 prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
@@ -86,7 +97,10 @@ prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
 def test_split_undoes_joining(findings, impression):
     joined = f"Findings: {findings} Impression: {impression}"
     split = split_report(joined)
-    assert (split.section("findings"), split.section("impression")) == (findings, impression)
+    assert (split.section("findings"), split.section("impression")) == (
+        findings,
+        impression,
+    )
 
 
 FINDINGS = "Lungs are clear."
@@ -114,7 +128,10 @@ def test_whole_reports_are_cut_on_both_sides(put, section, reference, candidate,
 
 def mixed(put, n_headed, n=20):
     """Return two files of which some references have headings."""
-    headed = {f"s{at}": {"report": REPORT if at < n_headed else "No headings."} for at in range(n)}
+    headed = {
+        f"s{at}": {"report": REPORT if at < n_headed else "No headings."}
+        for at in range(n)
+    }
     return put("p.json", dict.fromkeys(headed, "x")), put("r.json", headed)
 
 
@@ -123,7 +140,8 @@ def test_the_section_is_what_most_references_have(put):
     assert read_pair(*mixed(put, 9)).section == "report"
     assert read_pair(*mixed(put, 11), allow_missing=True).section == "findings"
     with pytest.raises(
-        JudgeError, match=r"findings.*\(s19\).*another section \(--section\).*--allow-missing"
+        JudgeError,
+        match=r"findings.*\(s19\).*another section \(--section\).*--allow-missing",
     ):
         read_pair(*mixed(put, 19))
 
@@ -131,7 +149,13 @@ def test_the_section_is_what_most_references_have(put):
 def test_leaving_out_more_than_a_tenth_ends_in_3(put, invoke):
     ends = {}
     for n_headed in (18, 17):
-        words = ("green", *mixed(put, n_headed), "--allow-missing", "--out", f"run-{n_headed}")
+        words = (
+            "green",
+            *mixed(put, n_headed),
+            "--allow-missing",
+            "--out",
+            f"run-{n_headed}",
+        )
         ends[n_headed] = invoke(*words)
         assert Path(f"run-{n_headed}/summary.json").exists()
     assert (ends[18].exit_code, ends[17].exit_code) == (0, 3)
@@ -141,18 +165,27 @@ def test_leaving_out_more_than_a_tenth_ends_in_3(put, invoke):
     assert invoke(*words, "--out", "low").exit_code == 0
     # A part of the studies is no loss: neither a shard nor a draw.
     for option in (("--limit", 2), ("--shard", "1/4")):
-        assert invoke("green", *mixed(put, 18), "--allow-missing", *option).exit_code == 0
+        assert (
+            invoke("green", *mixed(put, 18), "--allow-missing", *option).exit_code == 0
+        )
 
 
 def test_the_previews_are_of_the_same_studies(put, invoke):
     words = (*mixed(put, 18), "--allow-missing")
-    assert json.loads(invoke("check", *words, "--format", "json").stdout)["n_studies"] == 18
+    assert (
+        json.loads(invoke("check", *words, "--format", "json").stdout)["n_studies"]
+        == 18
+    )
     for part in (("--limit", 4), ("--shard", "2/3"), ("--limit", 9, "--shard", "2/3")):
         checked = invoke("check", *words, *part)
         assert checked.exit_code == 0
         forecast = invoke("green", *words, *part, "--dry-run")
         assert forecast.exit_code == 0
-        shown = [line for line in checked.stderr.splitlines() if "drawn" in line or "shard" in line]
+        shown = [
+            line
+            for line in checked.stderr.splitlines()
+            if "drawn" in line or "shard" in line
+        ]
         assert shown
         assert all(line in forecast.stderr for line in shown)
         done = invoke("green", *words, *part, "--out", "run")
@@ -208,7 +241,13 @@ def test_candidates_without_the_section(put, field):
     refs = put("r.json", {study_id: {"findings": "F."} for study_id in preds})
     entries = {study_id: {field: text} for study_id, text in preds.items()}
     studies = read_pair(put("p.json", entries), refs)
-    assert studies.candidates == ("Clear lungs.", preds["other"], "Clear lungs.", "", "")
+    assert studies.candidates == (
+        "Clear lungs.",
+        preds["other"],
+        "Clear lungs.",
+        "",
+        "",
+    )
     notes = " ".join(studies.notes)
     assert "judged as empty: 1 (absent)" in notes
     assert (
@@ -221,7 +260,9 @@ def test_candidates_as_sections(put):
     """A file of candidates may look like a file of references."""
     both = "Findings: g Impression: h"
     candidates = {"a": {"findings": "f", "report": "z"}, "b": {"report": both}}
-    refs = put("r.json", {study_id: {"findings": "F", "impression": "I"} for study_id in "ab"})
+    refs = put(
+        "r.json", {study_id: {"findings": "F", "impression": "I"} for study_id in "ab"}
+    )
     preds = put("p.json", candidates)
     assert read_pair(preds, refs).candidates == ("f", "g")
     assert read_pair(preds, refs, section="report").candidates == ("z", both)

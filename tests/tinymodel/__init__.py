@@ -10,4 +10,12 @@ from tinymodel.text import reports, sentences
 from tinymodel.tokens import CHAT, GREEN, train_tokenizer
 from tinymodel.weights import make_model
 
-__all__ = ["CHAT", "GREEN", "make_model", "reports", "sentences", "teach", "train_tokenizer"]
+__all__ = [
+    "CHAT",
+    "GREEN",
+    "make_model",
+    "reports",
+    "sentences",
+    "teach",
+    "train_tokenizer",
+]

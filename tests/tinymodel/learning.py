@@ -55,7 +55,9 @@ def teach(folder: Path, pairs: Sequence[tuple[Sequence[int], str]]) -> None:
         if step % PATIENCE == 0 and _margin(logits.detach(), target) > MARGIN:
             break
     else:
-        raise NotLearntError(f"after {STEPS} steps, a token still leads by less than {MARGIN}")
+        raise NotLearntError(
+            f"after {STEPS} steps, a token still leads by less than {MARGIN}"
+        )
     model.eval().save_pretrained(folder)
 
 

@@ -5,13 +5,36 @@ from __future__ import annotations
 import random
 
 FINDINGS = (
-    *("pleural effusion", "pneumothorax", "consolidation", "cardiomegaly", "pulmonary edema"),
-    *("atelectasis", "nodule", "rib fracture", "hilar fullness", "interstitial opacities"),
+    *(
+        "pleural effusion",
+        "pneumothorax",
+        "consolidation",
+        "cardiomegaly",
+        "pulmonary edema",
+    ),
+    *(
+        "atelectasis",
+        "nodule",
+        "rib fracture",
+        "hilar fullness",
+        "interstitial opacities",
+    ),
 )
-PLACES = ("left lower lobe", "right upper lobe", "left base", "right apex", "both lungs")
+PLACES = (
+    "left lower lobe",
+    "right upper lobe",
+    "left base",
+    "right apex",
+    "both lungs",
+)
 SIZES = ("small", "moderate", "large", "minimal", "extensive")
 CHANGES = ("unchanged", "new", "increased", "decreased", "resolved")
-TUBES = ("endotracheal tube", "nasogastric tube", "central venous catheter", "chest tube")
+TUBES = (
+    "endotracheal tube",
+    "nasogastric tube",
+    "central venous catheter",
+    "chest tube",
+)
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:
@@ -42,7 +65,8 @@ def reports(count: int, seed: int = 0) -> list[tuple[str, str]]:
     chance = random.Random(seed)
     return [
         tuple(  # type: ignore[misc]
-            " ".join(sentences(chance.randint(3, 6), chance.randrange(10**9))) for _ in range(2)
+            " ".join(sentences(chance.randint(3, 6), chance.randrange(10**9)))
+            for _ in range(2)
         )
         for _ in range(count)
     ]

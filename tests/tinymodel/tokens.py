@@ -50,13 +50,20 @@ def train_tokenizer(folder: Path, *, chat_template: str | None = GREEN) -> None:
     known = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256))]
     learning.train_from_iterator(
         (line for text in corpus() for line in text.split("\n")),
-        trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=known, show_progress=False),
+        trainers.BpeTrainer(
+            vocab_size=VOCABULARY, special_tokens=known, show_progress=False
+        ),
     )
     learnt = json.loads(learning.to_str())["model"]
-    merges = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in learnt["merges"]]
+    merges = [
+        tuple(m.split(" ")) if isinstance(m, str) else tuple(m)
+        for m in learnt["merges"]
+    ]
     unk, bos, eos = SPECIAL
     tokenizer = Tokenizer(
-        models.BPE(learnt["vocab"], merges, unk_token=unk, fuse_unk=True, byte_fallback=True)
+        models.BPE(
+            learnt["vocab"], merges, unk_token=unk, fuse_unk=True, byte_fallback=True
+        )
     )
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.normalizer = normalizers.Sequence(

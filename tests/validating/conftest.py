@@ -18,7 +18,14 @@ def read_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tidy, readers = EXAMPLES / "readers" / "readings.csv", work / "readers"
     for words in (
         ("import", "tidy", tidy, "--section", "findings", "--out", readers),
-        ("green", readers / "reader-fern", "--judge", "lexicon", "--out", work / "judged"),
+        (
+            "green",
+            readers / "reader-fern",
+            "--judge",
+            "lexicon",
+            "--out",
+            work / "judged",
+        ),
     ):
         done = CliRunner().invoke(main, list(map(str, words)))
         assert done.exit_code == 0, done.stderr

@@ -24,11 +24,22 @@ from judge.stats.agreement import (
     ranking_measure,
 )
 from judge.stats.correlation import ACCURACY, METHODS, correlate
-from judge.stats.intervals import Z_95, Estimate, Resamples, draw_resamples, interval, tail
+from judge.stats.intervals import (
+    Z_95,
+    Estimate,
+    Resamples,
+    draw_resamples,
+    interval,
+    tail,
+)
 from judge.stats.rater_figures import judge_differences, rater_figures
 
 NAN = float("nan")
-SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+SCIPY = {
+    "kendall": stats.kendalltau,
+    "spearman": stats.spearmanr,
+    "pearson": stats.pearsonr,
+}
 
 
 def by_scipy(method: str, x: np.ndarray, y: np.ndarray) -> float:
@@ -36,7 +47,9 @@ def by_scipy(method: str, x: np.ndarray, y: np.ndarray) -> float:
     return SCIPY[method](x[both], y[both]).statistic
 
 
-def resampled(n: int, clusters: object = None, resamples: int = 20, seed: int = 0) -> Resamples:
+def resampled(
+    n: int, clusters: object = None, resamples: int = 20, seed: int = 0
+) -> Resamples:
     at = None if clusters is None else np.asarray(clusters, dtype=np.int64)
     return draw_resamples(at, n, np.random.default_rng(seed), resamples)
 
@@ -72,7 +85,9 @@ def counts(seed: int, n: int = 80, m: int = 6, missing: float = 0.0) -> np.ndarr
 def test_every_resample_against_scipy(seed: int, clustered: bool) -> None:
     for x, y in kinds_of_values(seed):
         n = len(x)
-        patients = np.random.default_rng(seed).integers(0, n // 2, n) if clustered else None
+        patients = (
+            np.random.default_rng(seed).integers(0, n // 2, n) if clustered else None
+        )
         resamples = resampled(n, patients, 15)
         found = correlate(x, y, resamples).figures
         assert found.shape == (16, 4)
@@ -86,7 +101,9 @@ def test_every_resample_against_scipy(seed: int, clustered: bool) -> None:
 
 def estimate_of(x: list[float], y: list[float], clusters: object = None) -> Estimate:
     at = resampled(len(x), clusters, 200)
-    found = correlate(np.array(x, float), np.array(y, float), at, ("the judge", "their mean"))
+    found = correlate(
+        np.array(x, float), np.array(y, float), at, ("the judge", "their mean")
+    )
     estimates = [found.estimate(method, at) for method in METHODS]
     assert len({one.reason for one in estimates}) == 1
     return estimates[0]
@@ -131,7 +148,9 @@ def test_the_ends_are_percentiles_and_a_few_undefined_resamples_are_left_out() -
     figures[:10] = NAN
     low, high, reason = interval(figures, 50, "studies")
     assert reason is None
-    assert (low, high) == pytest.approx(tuple(np.quantile(figures[10:], [tail(50), 1 - tail(50)])))
+    assert (low, high) == pytest.approx(
+        tuple(np.quantile(figures[10:], [tail(50), 1 - tail(50)]))
+    )
     figures[10] = NAN
     assert interval(figures, 50, "studies")[0] is None
 
@@ -152,12 +171,18 @@ def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
     for method in METHODS:
         for judge in range(2):
             cell = getattr(found.judges[judge].all_readers, method)
-            assert cell.value == pytest.approx(by_scipy(method, values[:, judge], mean), abs=1e-9)
+            assert cell.value == pytest.approx(
+                by_scipy(method, values[:, judge], mean), abs=1e-9
+            )
             assert cell.n == (~(np.isnan(values[:, judge]) | np.isnan(mean))).sum()
             assert cell.low < cell.value < cell.high
             # In the place of each reader, on this reader's studies.
             in_place = [
-                by_scipy(method, np.where(np.isnan(readers[:, at]), NAN, values[:, judge]), other)
+                by_scipy(
+                    method,
+                    np.where(np.isnan(readers[:, at]), NAN, values[:, judge]),
+                    other,
+                )
                 for at, other in enumerate(others)
             ]
             assert found.judges[judge].n_sets == 4
@@ -181,7 +206,9 @@ def test_a_judge_that_is_as_good_as_a_reader_has_the_readers_figure() -> None:
     random = np.random.default_rng(8)
     values = random.normal(size=(3000, 1)) + random.normal(size=(3000, 4))
     found = named(agreement(values, 1, resampled(3000, resamples=20)))
-    assert found.judges[0].pearson.value == pytest.approx(found.mean.pearson.value, abs=0.02)
+    assert found.judges[0].pearson.value == pytest.approx(
+        found.mean.pearson.value, abs=0.02
+    )
     assert found.judges[0].all_readers.pearson.value > found.mean.pearson.value + 0.03
 
 
@@ -207,7 +234,9 @@ def test_random_readers_widen_the_interval_by_their_jackknife_variance() -> None
     values = counts(4, n=60, m=5)
     resamples = resampled(60, resamples=400)
     fixed = agreement(values, 1, resamples)["judges"][0]["kendall"]
-    random = agreement(values, 1, resamples, random_readers=True)["judges"][0]["kendall"]
+    random = agreement(values, 1, resamples, random_readers=True)["judges"][0][
+        "kendall"
+    ]
     readers = values[:, 1:]
 
     def mean_over_sets(columns: list[int]) -> float:
@@ -224,7 +253,9 @@ def test_random_readers_widen_the_interval_by_their_jackknife_variance() -> None
             )
         )
 
-    without = [mean_over_sets([at for at in range(4) if at != left]) for left in range(4)]
+    without = [
+        mean_over_sets([at for at in range(4) if at != left]) for left in range(4)
+    ]
     by_reader = 3 / 4 * ((without - np.mean(without)) ** 2).sum()
     draws = np.mean(
         [
@@ -245,7 +276,9 @@ def test_random_readers_widen_the_interval_by_their_jackknife_variance() -> None
 
 
 def test_two_readers_say_nothing_about_other_readers() -> None:
-    found = agreement(counts(5, m=3), 1, resampled(80, resamples=50), random_readers=True)
+    found = agreement(
+        counts(5, m=3), 1, resampled(80, resamples=50), random_readers=True
+    )
     kendall = found["judges"][0]["kendall"]
     assert (kendall["low"], kendall["high"]) == (None, None)
     assert "needs 3 readers, there are 2" in kendall["reason"]
@@ -286,13 +319,17 @@ def test_the_difference_of_two_judges_is_paired() -> None:
     same = values.copy()
     same[:, 1] = same[:, 0] + (np.arange(80) % 20 == 0)
     again = rater_figures(measure, same, 2)
-    ((_, _, found),) = judge_differences(measure, again, same, 2, ("kendall",), pairs=[(0, 1)])
+    ((_, _, found),) = judge_differences(
+        measure, again, same, 2, ("kendall",), pairs=[(0, 1)]
+    )
     own = again[0].estimate("kendall")
     assert found["kendall"].high - found["kendall"].low < 0.5 * (own.high - own.low)
     equal = values.copy()
     equal[:, 1] = equal[:, 0]
     again = rater_figures(measure, equal, 2)
-    ((_, _, found),) = judge_differences(measure, again, equal, 2, ("kendall",), pairs=[(0, 1)])
+    ((_, _, found),) = judge_differences(
+        measure, again, equal, 2, ("kendall",), pairs=[(0, 1)]
+    )
     assert (found["kendall"].value, found["kendall"].low) == (0, None)
     assert found["kendall"].reason
 
@@ -354,7 +391,9 @@ def limits(values: np.ndarray, units: np.ndarray | None = None):
 
 
 def test_limits_by_hand() -> None:
-    found = limits(np.array([[3, 1, 1], [2, 3, NAN], [5, 4, 4], [NAN, 1, 1], [4, 2, 2]], float))
+    found = limits(
+        np.array([[3, 1, 1], [2, 3, NAN], [5, 4, 4], [NAN, 1, 1], [4, 2, 2]], float)
+    )
     # Differences 2, -1, 1, 2: mean 1, sd √2.
     assert found.bias.value == 1
     assert found.sd == pytest.approx(np.sqrt(2))
@@ -378,11 +417,15 @@ def test_the_interval_of_the_bias_is_students() -> None:
 
 
 @pytest.mark.parametrize(("n", "constant"), [(9, False), (30, True)])
-def test_few_studies_or_a_reader_who_never_varies_make_no_ceiling(n: int, constant: bool) -> None:
+def test_few_studies_or_a_reader_who_never_varies_make_no_ceiling(
+    n: int, constant: bool
+) -> None:
     readers = np.random.default_rng(1).integers(0, 4, (n, 3)).astype(float)
     if constant:
         readers[:, 2] = 1
-    found = named(agreement(readers, 0, draw_resamples(None, n, np.random.default_rng(1), 100)))
+    found = named(
+        agreement(readers, 0, draw_resamples(None, n, np.random.default_rng(1), 100))
+    )
     assert found.mean.kendall.value is None
     assert found.mean.kendall.reason
     assert found.mean.range.kendall is None

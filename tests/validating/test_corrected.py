@@ -21,7 +21,9 @@ from judge.running.folder import Run
 
 N = 120
 CLEAR = "The lungs are clear. No pleural effusion. The heart is normal in size."
-EFFUSION = "The lungs are clear. Large left pleural effusion. The heart is normal in size."
+EFFUSION = (
+    "The lungs are clear. Large left pleural effusion. The heart is normal in size."
+)
 AT_RANDOM = "--readings-at-random"
 READ = sorted(np.random.default_rng(4).choice(N, 50, replace=False).tolist())
 RATE = "no_significant_error"
@@ -117,7 +119,11 @@ def sample(by: Sequence[str], n_drawn: Mapping[Any, int]) -> dict[str, Any]:
     """A sample as a reader's run keeps it: `n_drawn` of each key of `by`."""
     keys = [tuple(one[name] for name in by) for one in STUDIES]
     strata = [
-        {"key": dict(zip(by, k, strict=True)), "n_studies": keys.count(k), "n_drawn": n_drawn[k]}
+        {
+            "key": dict(zip(by, k, strict=True)),
+            "n_studies": keys.count(k),
+            "n_drawn": n_drawn[k],
+        }
         for k in dict.fromkeys(keys)
     ]
     return {"seed": 1, "by": list(by), "strata": strata}
@@ -134,7 +140,9 @@ def readings(paths: Iterable[Path]) -> list[object]:
     return [word for path in paths for word in ("--readings", path)]
 
 
-def test_each_figure_has_the_corrected_beside_it(invoke: Invoke, judges: Path, ann: Path) -> None:
+def test_each_figure_has_the_corrected_beside_it(
+    invoke: Invoke, judges: Path, ann: Path
+) -> None:
     run = judges / "m"
     summary = corrected(invoke, run, "--readings", ann, AT_RANDOM)
     f = (Run(run).table()["n_significant"].to_numpy(float) == 0).astype(float)
@@ -142,13 +150,20 @@ def test_each_figure_has_the_corrected_beside_it(invoke: Invoke, judges: Path, a
     unread = np.setdiff1d(np.arange(N), READ)
     slope = np.mean((y - y.mean()) * (f[READ] - f[READ].mean())) / f.var(ddof=1)
     weight = slope * len(unread) / N
-    figure, fixed = summary["statistics"][RATE], summary["statistics"][RATE]["corrected"]
+    figure, fixed = (
+        summary["statistics"][RATE],
+        summary["statistics"][RATE]["corrected"],
+    )
     assert figure["value"] == f.mean()
     expected = weight * f[unread].mean() + (y - weight * f[READ]).mean()
     assert (fixed["value"], fixed["weight"]) == pytest.approx((expected, weight))
     assert (fixed["n"], fixed["n_studies"], fixed["why_not"]) == (50, N, None)
     own = corrected(invoke, ann)["statistics"][RATE]
-    for end, name in (("value", "labels"), ("low", "labels_low"), ("high", "labels_high")):
+    for end, name in (
+        ("value", "labels"),
+        ("low", "labels_low"),
+        ("high", "labels_high"),
+    ):
         assert fixed[name] == pytest.approx(own[end])
     assert "corrected" not in summary["statistics"]["green"]
     about = summary["readings"]
@@ -171,7 +186,9 @@ def test_groups_are_corrected_by_their_own_readings(
     assert found["small"]["why_not"] == f"too few readings: {n['small']} of at least 10"
     assert found["small"]["value"] is found["small"]["labels"] is None
     text = invoke("rates", *words, "--format", "csv", "--table", "corrected").stdout
-    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["statistic"] == RATE]
+    rows = [
+        row for row in csv.DictReader(io.StringIO(text)) if row["statistic"] == RATE
+    ]
     assert float(rows[0]["corrected"]) == found["north"]["value"]
     assert (rows[1]["corrected"], rows[1]["corrected_why"] != "") == ("", True)
 
@@ -183,16 +200,23 @@ def test_several_readers_of_a_study_are_averaged(
     paths = read(tmp_path / "readers", readers)
     found = corrected(invoke, judges / "m", *readings(paths), AT_RANDOM)
     fixed = found["statistics"][RATE]["corrected"]
-    y = [np.mean([of[s][0] == 0 for of in readers.values() if s in of]) for s in readers["ann"]]
+    y = [
+        np.mean([of[s][0] == 0 for of in readers.values() if s in of])
+        for s in readers["ann"]
+    ]
     assert (fixed["labels"], fixed["n"]) == (pytest.approx(np.mean(y)), 50)
 
 
 def test_a_sample_in_strata_is_weighted_by_them(
     invoke: Invoke, judges: Path, tmp_path: Path
 ) -> None:
-    abnormal, normal = ([at for at in range(N) if bool(at % 4) is of] for of in (False, True))
+    abnormal, normal = (
+        [at for at in range(N) if bool(at % 4) is of] for of in (False, True)
+    )
     read_of = {0.25: abnormal[:20], 0.75: normal[5:20]}
-    (ann,) = read(tmp_path / "readers", {"ann": chosen(sorted(read_of[0.25] + read_of[0.75]))})
+    (ann,) = read(
+        tmp_path / "readers", {"ann": chosen(sorted(read_of[0.25] + read_of[0.75]))}
+    )
     drawn = sample(["study_class"], {("abnormal",): 20, ("normal",): 25})
     change_manifest(ann, sample=drawn)
     summary = corrected(invoke, judges / "m", "--readings", ann)
@@ -209,8 +233,12 @@ def test_a_sample_in_strata_is_weighted_by_them(
     assert (fixed["labels"], fixed["n"]) == (pytest.approx(expected), 35)
 
 
-def test_studies_of_a_patient_go_together(invoke: Invoke, judges: Path, tmp_path: Path) -> None:
-    (ann,) = read(tmp_path / "readers", {"ann": chosen(at for at in range(N) if at // 2 % 2)})
+def test_studies_of_a_patient_go_together(
+    invoke: Invoke, judges: Path, tmp_path: Path
+) -> None:
+    (ann,) = read(
+        tmp_path / "readers", {"ann": chosen(at for at in range(N) if at // 2 % 2)}
+    )
     words = (judges / "patients", "--readings", ann, AT_RANDOM)
     by_patient, by_study, by_site = (
         corrected(invoke, *words, *more)
@@ -219,7 +247,8 @@ def test_studies_of_a_patient_go_together(invoke: Invoke, judges: Path, tmp_path
     assert by_patient["readings"]["patient_field"] == "subject"
     assert by_study["readings"]["patient_field"] is None
     one, other, third = (
-        each["statistics"][RATE]["corrected"] for each in (by_patient, by_study, by_site)
+        each["statistics"][RATE]["corrected"]
+        for each in (by_patient, by_study, by_site)
     )
     assert one["value"] == other["value"]
     assert one["low"] != other["low"]
@@ -237,7 +266,9 @@ def test_what_is_no_ground_for_a_correction_is_refused(
     invoke: Invoke, judges: Path, ann: Path, tmp_path: Path
 ) -> None:
     run = judges / "m"
-    (other,) = read(tmp_path / "other", {"cy": {f"other-{at}": (0, 1) for at in range(12)}})
+    (other,) = read(
+        tmp_path / "other", {"cy": {f"other-{at}": (0, 1) for at in range(12)}}
+    )
     of_run, twice = ("rates", run, "--readings"), ("--readings", ann)
     refused(invoke, *of_run, ann, names="--readings-at-random")
     refused(invoke, *of_run, other, AT_RANDOM, names=str(other))
@@ -256,7 +287,9 @@ def test_readings_of_other_texts_are_refused(
     records = records_of(other)
     for record in records[2:5]:
         record[field] = "No focal consolidation."
-    records[7][field] = f"  {records[7][field]}\n".replace(". ", ".   ")  # the same words
+    records[7][field] = f"  {records[7][field]}\n".replace(
+        ". ", ".   "
+    )  # the same words
     rewrite(other, records)
     names = f"{field}s in 3 studies, such as {records[2]['study_id']!r}"
     refused(invoke, "rates", judges / "m", "--readings", other, AT_RANDOM, names=names)
@@ -273,7 +306,10 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
     first, second = right["strata"]
     for damaged, names in (
         ({**right, "by": ["ward"]}, "'ward'"),
-        ({**right, "strata": [{**first, "n_studies": 7}, second]}, "sample of other studies"),
+        (
+            {**right, "strata": [{**first, "n_studies": 7}, second]},
+            "sample of other studies",
+        ),
     ):
         change_manifest(ann, sample=damaged)
         refused(invoke, "rates", run, "--readings", ann, names=names)
@@ -285,8 +321,18 @@ def test_readings_of_another_section_are_refused(
 ) -> None:
     rows = [[study_id, "ann", "significant", 1, text] for study_id in chosen(READ)]
     with (tmp_path / "ann.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["study_id", "reader", "level", "count", "candidate"], *rows])
-    call("import", "tidy", tmp_path / "ann.csv", "--section", "findings", "--out", tmp_path / "ann")
+        csv.writer(file).writerows(
+            [["study_id", "reader", "level", "count", "candidate"], *rows]
+        )
+    call(
+        "import",
+        "tidy",
+        tmp_path / "ann.csv",
+        "--section",
+        "findings",
+        "--out",
+        tmp_path / "ann",
+    )
     done = invoke("rates", judges / "m", "--readings", tmp_path / "ann", AT_RANDOM)
     assert done.exit_code == 2
     assert "--section" in done.stderr

@@ -19,7 +19,9 @@ from judge.stats.prediction_powered import corrected
 def normal(random: np.random.Generator, n: int, rho: float) -> np.ndarray:
     """Two columns of correlation `rho`."""
     drawn = random.normal(size=(n, 2))
-    return np.column_stack([drawn[:, 0], rho * drawn[:, 0] + np.sqrt(1 - rho**2) * drawn[:, 1]])
+    return np.column_stack(
+        [drawn[:, 0], rho * drawn[:, 0] + np.sqrt(1 - rho**2) * drawn[:, 1]]
+    )
 
 
 def truths(rho: float) -> dict[str, float]:
@@ -39,7 +41,9 @@ def test_correlations() -> None:
             cell = found.estimate(method, resamples)
             hits[method] += cell.low <= truths(rho)[method] <= cell.high
     half = 3.5 * np.sqrt(0.95 * 0.05 / runs)
-    assert all(0.93 - half < n / runs <= min(0.95 + half, 1) for n in hits.values()), hits
+    assert all(0.93 - half < n / runs <= min(0.95 + half, 1) for n in hits.values()), (
+        hits
+    )
 
 
 # Rates with the judge's bias taken out: a judge, readers (NaN for unread), strata and
@@ -103,7 +107,11 @@ def of_strata(*n: int):
         *(
             (of_judge(n, 0.5, false, missed), 0.5, widest)
             for n in (20, 80, 400)
-            for false, missed, widest in ((0.5, 0.5, 1.01), (0.3, 0.3, 1.0), (0.1, 0, 0.85))
+            for false, missed, widest in (
+                (0.5, 0.5, 1.01),
+                (0.3, 0.3, 1.0),
+                (0.1, 0, 0.85),
+            )
         ),
         # Rates near their end, where many samples have no study with an error; the weights of
         # some numbers of readings do not add up to exactly 1.

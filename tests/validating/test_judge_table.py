@@ -24,7 +24,9 @@ UNREAD = ("study-0003", "study-0011")
 
 def has_error(study_id: str, seed: int) -> bool:
     items = annotation_for(study_id, seed).items
-    return any("significant" in labels for item in items for labels in item.labels.values())
+    return any(
+        "significant" in labels for item in items for labels in item.labels.values()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +34,24 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the reports and one reader's counts of them."""
     work = tmp_path_factory.mktemp("judges")
     studies = [
-        {"study_id": key, "report": f"{key}. Clear lungs.", "prediction": "Small left effusion."}
+        {
+            "study_id": key,
+            "report": f"{key}. Clear lungs.",
+            "prediction": "Small left effusion.",
+        }
         for key in IDS
     ]
     (work / "studies.json").write_text(json.dumps(studies))
     with (work / "readings.csv").open("w", newline="") as file:
         rows = [
-            (key, "ann", "yes", int(has_error(key, 0)), study["report"], study["prediction"])
+            (
+                key,
+                "ann",
+                "yes",
+                int(has_error(key, 0)),
+                study["report"],
+                study["prediction"],
+            )
             for key, study in zip(IDS, studies, strict=True)
         ]
         names = ("study_id", "reader", "significant", "count", "reference", "candidate")
@@ -51,14 +64,25 @@ def test_price_time_unread_and_stability(
 ) -> None:
     """A priced judge, the same judge again from its cache and by other answers, and the lexicon."""
     gpt_4o = Prices("gpt-4o", OPENAI_URL)
-    monkeypatch.setattr(cached_client, "Prices", SimpleNamespace(of=lambda _judge: gpt_4o))
+    monkeypatch.setattr(
+        cached_client, "Prices", SimpleNamespace(of=lambda _judge: gpt_4o)
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def judged(name: str, cache: str, seed: int = 0) -> Run:
         plans = {key: always(Fault.MALFORMED) for key in UNREAD}
         behaviour = Behaviour(studies=plans if seed == 0 else {})
-        with FaultServer(behaviour, annotate=lambda key, _: annotation_for(key, seed)) as server:
-            words = ("--judge", "gpt-4o", "--base-url", server.url, "--cache", work / cache)
+        with FaultServer(
+            behaviour, annotate=lambda key, _: annotation_for(key, seed)
+        ) as server:
+            words = (
+                "--judge",
+                "gpt-4o",
+                "--base-url",
+                server.url,
+                "--cache",
+                work / cache,
+            )
             words += ("--reask", 0, "--section", "report", "--min-coverage", 0)
             done = invoke("green", work / "studies.json", *words, "--out", work / name)
         assert done.exit_code == 0, done.stderr
@@ -72,7 +96,9 @@ def test_price_time_unread_and_stability(
     asked = judged("asked", "cache-1")
     judged("cached", "cache-1")
     judged("again", "cache-2", seed=1)
-    called("green", work / "studies.json", "--section", "report", "--out", work / "lexicon")
+    called(
+        "green", work / "studies.json", "--section", "report", "--out", work / "lexicon"
+    )
     words = ("import", "tidy", work / "readings.csv", "--section", "report")
     called(*words, "--out", work / "readers")
 
@@ -85,7 +111,9 @@ def test_price_time_unread_and_stability(
 
     dollars = asked.manifest["spent"]["dollars"]
     assert dollars > 0
-    assert rows["asked"]["dollars_per_1000"]["value"] == pytest.approx(1000 * dollars / len(IDS))
+    assert rows["asked"]["dollars_per_1000"]["value"] == pytest.approx(
+        1000 * dollars / len(IDS)
+    )
     assert rows["asked"]["dollars_per_1000"]["n"] == len(IDS)
     assert rows["cached"]["dollars_per_1000"]["reason"] == "all from the cache"
     assert rows["lexicon"]["dollars_per_1000"]["reason"] == "asks no server"
@@ -105,7 +133,11 @@ def test_price_time_unread_and_stability(
         verdict = rows[name]["same_verdict"]
         assert (verdict["k"], verdict["n"]) == (same, len(read))
     assert not {"same_verdict"} & {*rows["cached"], *rows["lexicon"]}
-    own = [row for row in data["agreement"] if row["own"] and row["quantity"] == "significant"]
+    own = [
+        row
+        for row in data["agreement"]
+        if row["own"] and row["quantity"] == "significant"
+    ]
     assert [row["kendall"] for row in own] == [row["kendall"] for row in rows.values()]
 
     lines = list(csv.DictReader(io.StringIO(called(*words, "csv"))))
@@ -118,14 +150,30 @@ def test_price_time_unread_and_stability(
     called(*words[:-1], "--html", page)
 
 
-def test_a_model_without_a_known_price_has_none(invoke: Invoke, work: Path, tmp_path: Path) -> None:
+def test_a_model_without_a_known_price_has_none(
+    invoke: Invoke, work: Path, tmp_path: Path
+) -> None:
     with FaultServer() as server:
-        words = ("--judge", "own-model", "--base-url", server.url, "--cache", tmp_path / "cache")
+        words = (
+            "--judge",
+            "own-model",
+            "--base-url",
+            server.url,
+            "--cache",
+            tmp_path / "cache",
+        )
         words += ("--section", "report", "--out", tmp_path / "own")
         assert invoke("green", work / "studies.json", *words).exit_code == 0
     words = ("import", "tidy", work / "readings.csv", "--section", "report")
     assert invoke(*words, "--out", tmp_path / "readers").exit_code == 0
-    words = ("validate", tmp_path / "own", "--readers", tmp_path / "readers", "--format", "json")
+    words = (
+        "validate",
+        tmp_path / "own",
+        "--readers",
+        tmp_path / "readers",
+        "--format",
+        "json",
+    )
     (row,) = json.loads(invoke(*words).stdout)["judge_table"]
     assert (row["dollars_per_1000"]["value"], row["dollars_per_1000"]["reason"]) == (
         None,

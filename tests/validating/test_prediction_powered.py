@@ -30,7 +30,12 @@ def labels(found: Corrected) -> tuple[float, float, float]:
 
 
 def drawn(
-    rng: np.random.Generator, n: int, unread: int, rate: float, false: float, missed: float
+    rng: np.random.Generator,
+    n: int,
+    unread: int,
+    rate: float,
+    false: float,
+    missed: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """A judge and readers: n read; the judge errs in these shares of the 0 and of the 1."""
     truth = rng.random(n + unread) < rate
@@ -59,7 +64,8 @@ def test_it_is_what_the_formulas_say() -> None:
     wrong = np.mean((rate - f[:n]) ** 2)
     allowed = (n * wrong + Z_95**2 / 2) / (n + Z_95**2)
     variance = (
-        weight**2 * np.var(f[n:], ddof=1) / unread + np.var(rate - weight * f[:n], ddof=1) / n
+        weight**2 * np.var(f[n:], ddof=1) / unread
+        + np.var(rate - weight * f[:n], ddof=1) / n
     )
     variance += weight**2 * (allowed - wrong) / n
     alone = np.var(rate, ddof=1) / n
@@ -72,7 +78,9 @@ def test_it_is_what_the_formulas_say() -> None:
     assert high - low == pytest.approx(2 * half, rel=1e-9)
 
 
-def test_readings_alone_are_wilsons_and_a_judge_that_never_varies_adds_nothing() -> None:
+def test_readings_alone_are_wilsons_and_a_judge_that_never_varies_adds_nothing() -> (
+    None
+):
     f, y = some(3, 40)
     expected = wilson(int(y[:40].sum()), 40)
     expected = pytest.approx((expected.value, expected.low, expected.high), abs=1e-12)
@@ -131,7 +139,9 @@ def test_where_all_was_read_it_is_what_the_readers_say() -> None:
     f, y = some(4, 60, 0)
     found = corrected(f, y, RATE)
     expected = wilson(int(y.sum()), 60)
-    assert figures(found) == pytest.approx((expected.value, expected.low, expected.high))
+    assert figures(found) == pytest.approx(
+        (expected.value, expected.low, expected.high)
+    )
     assert found.weight == found.worth == 0
 
 
@@ -153,11 +163,17 @@ def test_a_stratum_has_the_weight_of_its_studies() -> None:
         rows = rng.choice(np.flatnonzero(strata == stratum), n, replace=False)
         readers[rows] = y[rows]
     means = [np.nanmean(readers[strata == stratum]) for stratum in (0, 1)]
-    assert corrected(np.zeros(1000), readers, RATE, strata).value == pytest.approx(np.mean(means))
-    assert corrected(np.zeros(1000), readers, RATE).value == pytest.approx(np.nanmean(readers))
+    assert corrected(np.zeros(1000), readers, RATE, strata).value == pytest.approx(
+        np.mean(means)
+    )
+    assert corrected(np.zeros(1000), readers, RATE).value == pytest.approx(
+        np.nanmean(readers)
+    )
     f, y = some(9, 40)
     strata = (np.arange(140) >= 130).astype(np.intp)
-    assert corrected(f, y, RATE, strata).why_not == "no reading of a stratum of 10 studies"
+    assert (
+        corrected(f, y, RATE, strata).why_not == "no reading of a stratum of 10 studies"
+    )
 
 
 def test_means_scores_and_reciprocals() -> None:
@@ -172,7 +188,11 @@ def test_means_scores_and_reciprocals() -> None:
     judge = np.r_[readers[:50], rng.integers(1, 5, 100)]
     kinds: dict[str, Any] = {"higher_is_better": True, "scale": (1, 4)}
     mean, inverse = (
-        corrected(judge, readers, Statistic("m", "m", "mean", ("s",), is_reciprocal=is_, **kinds))
+        corrected(
+            judge,
+            readers,
+            Statistic("m", "m", "mean", ("s",), is_reciprocal=is_, **kinds),
+        )
         for is_ in (False, True)
     )
     value, low, high = figures(mean)
@@ -193,7 +213,11 @@ def test_whatever_is_read_there_is_an_interval_on_the_scale_or_a_reason(
     patients = data.draw(st.none() | st.just(np.arange(n) // 2))
     for statistic, top in ((RATE, 1), (COUNT, 5)):
         found = corrected(
-            np.minimum(judge, top), np.minimum(readers, top), statistic, strata, patients
+            np.minimum(judge, top),
+            np.minimum(readers, top),
+            statistic,
+            strata,
+            patients,
         )
         if found.why_not:
             assert found.value is found.low is found.labels is found.worth is None

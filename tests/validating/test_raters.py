@@ -74,7 +74,9 @@ def test_kappa_is_cohens_in_every_resample() -> None:
     majority = values[:, 1:].sum(axis=1) > 1.5
     drawn = []
     for column in range(101):
-        rows = np.repeat(np.arange(60), resamples.weights[column, resamples.units].astype(int))
+        rows = np.repeat(
+            np.arange(60), resamples.weights[column, resamples.units].astype(int)
+        )
         same = (values[rows, 0] == majority[rows]).mean()
         judge, readers = values[rows, 0].mean(), majority[rows].mean()
         by_chance = judge * readers + (1 - judge) * (1 - readers)
@@ -132,9 +134,21 @@ def test_judges_and_readers_are_detected_in_the_same_way() -> None:
         (None, True),
     ]
     readers = values[:, 1:]
-    in_place = [detection(values[:, 0], np.delete(readers, at, 1), resamples) for at in range(3)]
-    own = [detection(readers[:, at], np.delete(readers, at, 1), resamples) for at in range(3)]
-    for name in ("sensitivity", "specificity", "agreement", "kappa", "ac1", "prevalence"):
+    in_place = [
+        detection(values[:, 0], np.delete(readers, at, 1), resamples) for at in range(3)
+    ]
+    own = [
+        detection(readers[:, at], np.delete(readers, at, 1), resamples)
+        for at in range(3)
+    ]
+    for name in (
+        "sensitivity",
+        "specificity",
+        "agreement",
+        "kappa",
+        "ac1",
+        "prevalence",
+    ):
         for found, sets in ((rows[1][1], in_place), (rows[5][1], own)):
             mean = np.mean([one[name]["value"] for one in sets])
             assert found[name]["value"] == pytest.approx(mean)
@@ -160,7 +174,9 @@ def test_weighted_kappa_by_hand_and_over_readers() -> None:
     same = measure(judge * 0, one[:, None] * 0).estimate("weighted_kappa")
     assert same.value is None
     assert same.reason
-    few = measure(judge, np.array([1] * 4 + [0] * 6, float)[:, None]).estimate("weighted_kappa")
+    few = measure(judge, np.array([1] * 4 + [0] * 6, float)[:, None]).estimate(
+        "weighted_kappa"
+    )
     assert "fewer than 5" in few.reason
 
 
@@ -173,7 +189,10 @@ def test_detection_counts_patients_and_not_studies() -> None:
     for name in RATES:
         alone, again, naive = (getattr(one, name) for one in (once, twice, as_studies))
         width = alone.high - alone.low
-        assert (again.value, again.high - again.low) == (alone.value, pytest.approx(width, rel=0.1))
+        assert (again.value, again.high - again.low) == (
+            alone.value,
+            pytest.approx(width, rel=0.1),
+        )
         assert naive.high - naive.low < 0.8 * width
     # None of 80 patients has an error in both of its studies: worth 80, not 160.
     clean = named(detection(np.ones(160), np.ones((160, 2)), resampled(160, patients)))
@@ -206,7 +225,9 @@ def test_alternative_annotator_by_hand() -> None:
     q = max(np.roots([60, 0.2 * (60 - 6 + 12) - 18, -12 * 0.2 * 0.8]))
     z = (-0.2 - 0.2) / np.sqrt((2 * q + 0.2 * 0.8) / 30)
     assert found.readers[0].p == pytest.approx(stats.norm.cdf(z))
-    wanted = stats.false_discovery_control([one.p for one in found.readers], method="by")
+    wanted = stats.false_discovery_control(
+        [one.p for one in found.readers], method="by"
+    )
     assert [one.p_adjusted for one in found.readers] == pytest.approx(wanted)
     assert (found.omega, found.passes) == (1 / 3, False)
     assert found.rho == pytest.approx(0.8)
@@ -215,22 +236,33 @@ def test_alternative_annotator_by_hand() -> None:
 def test_under_thirty_patients_no_test_is_given_and_p_is_never_nought() -> None:
     values = judged(0.3, 60, seed=3)
     few = outcome(values, np.arange(60) % 29)
-    assert (few.omega, few.passes, {one.p for one in few.readers}) == (None, None, {None})
+    assert (few.omega, few.passes, {one.p for one in few.readers}) == (
+        None,
+        None,
+        {None},
+    )
     assert "30" in str(few.reason)
     alike = mean_below(np.full(30, -1.0), np.arange(30), 0.2)
     assert alike is not None
     assert 0 < alike < 0.001
-    once, twice = outcome(values), outcome(np.repeat(values, 2, axis=0), np.repeat(range(60), 2))
+    once, twice = (
+        outcome(values),
+        outcome(np.repeat(values, 2, axis=0), np.repeat(range(60), 2)),
+    )
     for one, other in zip(once.readers, twice.readers, strict=True):
         assert other.p == pytest.approx(one.p, abs=0.02)
 
 
 @pytest.mark.parametrize("n", [30, 60])
 @pytest.mark.parametrize("worse", [0.0, 0.2])
-def test_a_judge_that_is_worse_by_just_epsilon_rarely_passes(n: int, worse: float) -> None:
+def test_a_judge_that_is_worse_by_just_epsilon_rarely_passes(
+    n: int, worse: float
+) -> None:
     """`worse` is the share of studies in which the judge wins all the same."""
     random, size = np.random.default_rng(n), 2000
-    draws = random.choice([1.0, 0.0, -1.0], p=[0.2 + worse, 0.8 - 2 * worse, worse], size=(size, n))
+    draws = random.choice(
+        [1.0, 0.0, -1.0], p=[0.2 + worse, 0.8 - 2 * worse, worse], size=(size, n)
+    )
     p_values = [mean_below(d, np.arange(n), 0.2) for d in draws]
     assert np.mean(np.array(p_values) < 0.05) < 0.065
 

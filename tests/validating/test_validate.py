@@ -40,7 +40,10 @@ def validated(invoke: Invoke, *words: object) -> dict[str, Any]:
 
 
 def imported(
-    invoke: Invoke, out: Path, rows: Sequence[Sequence[object]], further: Mapping[str, Any]
+    invoke: Invoke,
+    out: Path,
+    rows: Sequence[Sequence[object]],
+    further: Mapping[str, Any],
 ) -> Path:
     """Import readers' rows; `further` has for each study's id its other columns."""
     names = list(next(iter(further.values())))
@@ -59,17 +62,23 @@ def judged(invoke: Invoke, out: Path, reports: Path, rubric: str = "green") -> P
 
 def one(rows: Sequence[Mapping[str, Any]], **keys: object) -> Mapping[str, Any]:
     """Return the one row that has these values."""
-    (found,) = [row for row in rows if all(row.get(key) == value for key, value in keys.items())]
+    (found,) = [
+        row for row in rows if all(row.get(key) == value for key, value in keys.items())
+    ]
     return found
 
 
 def counts(run: Path) -> dict[str, float]:
     table = Run(run).table()
-    errors = table["n_significant"].astype(float) + table["n_insignificant"].astype(float)
+    errors = table["n_significant"].astype(float) + table["n_insignificant"].astype(
+        float
+    )
     return dict(zip(table["study_id"], errors, strict=True))
 
 
-def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+def test_figures_are_those_of_the_runs_tables(
+    invoke: Invoke, runs: tuple[Path, Path]
+) -> None:
     found = validated(invoke, runs[0], "--readers", runs[1])
     fern, moss, reed = by_reader = [counts(path) for path in sorted(runs[1].iterdir())]
     judge = counts(runs[0])
@@ -77,9 +86,15 @@ def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, 
     mean = [np.mean([of[name] for of in by_reader if name in of]) for name in ids]
     x = [judge[name] for name in ids]
     row = one(found["agreement"], quantity="errors", own=True)
-    expected = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+    expected = {
+        "kendall": stats.kendalltau,
+        "spearman": stats.spearmanr,
+        "pearson": stats.pearsonr,
+    }
     for method, function in expected.items():
-        assert row["all_readers"][method]["value"] == pytest.approx(function(x, mean)[0])
+        assert row["all_readers"][method]["value"] == pytest.approx(
+            function(x, mean)[0]
+        )
     both = [name for name in ids if name in reed]
     others = [(fern[name] + moss[name]) / 2 for name in both]
     ceiling = one(found["ceiling"], quantity="errors", reader="reed")
@@ -90,13 +105,19 @@ def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, 
     assert limits["sd"] == pytest.approx(np.std(np.array(x) - mean, ddof=1))
     rates = [row for row in found["no_significant_error"] if "judge" in row]
     clean = int((Run(runs[0]).table()["n_significant"] == 0).sum())
-    assert one(rates, study_class=None, against="all readers")["judge_rate"]["k"] == clean
+    assert (
+        one(rates, study_class=None, against="all readers")["judge_rate"]["k"] == clean
+    )
     by_reader = dict(zip(("fern", "moss", "reed"), by_reader, strict=True))
     in_place = []
     for name, own in by_reader.items():
         others = [
             np.mean(
-                [of[study] for reader, of in by_reader.items() if reader != name and study in of]
+                [
+                    of[study]
+                    for reader, of in by_reader.items()
+                    if reader != name and study in of
+                ]
             )
             for study in own
         ]
@@ -105,14 +126,23 @@ def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, 
     assert row["kendall"]["value"] == pytest.approx(np.mean(in_place))
 
 
-def test_formats_and_python_say_the_same(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+def test_formats_and_python_say_the_same(
+    invoke: Invoke, runs: tuple[Path, Path]
+) -> None:
     words = ("validate", runs[0], "--readers", runs[1], "--format")
     found = json.loads(called(invoke, *words, "json"))
-    rows = list(csv.DictReader(io.StringIO(called(invoke, *words, "csv", "--table", "agreement"))))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(called(invoke, *words, "csv", "--table", "agreement"))
+        )
+    )
     assert {row["signature"] for row in rows} == {found["signature"]}
     own = one(found["agreement"], quantity="errors", own=True)["kendall"]
     row = next(row for row in rows if row["quantity"] == "errors")
-    assert (float(row["kendall"]), float(row["kendall_low"])) == (own["value"], own["low"])
+    assert (float(row["kendall"]), float(row["kendall_low"])) == (
+        own["value"],
+        own["low"],
+    )
     shown = f"{own['value']:.3f} [{own['low']:.3f}, {own['high']:.3f}]"
     for form in ("table", "md", "latex"):
         text = called(invoke, *words, form)
@@ -153,7 +183,12 @@ def test_a_metric_of_a_file_is_held_against_the_readers(
     ],
 )
 def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
-    invoke: Invoke, tmp_path: Path, layout: str, files: Sequence[str], rubric: str, options: Any
+    invoke: Invoke,
+    tmp_path: Path,
+    layout: str,
+    files: Sequence[str],
+    rubric: str,
+    options: Any,
 ) -> None:
     readers = tmp_path / "readers"
     paths = [DATA / name for name in files] or radpref_files(tmp_path)[0]
@@ -163,7 +198,11 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
     found = validated(invoke, judge, "--readers", readers)
     names = {row["quantity"] for row in found["agreement"]}
     assert {"errors", "significant"} <= names
-    assert ("actionable" in names) == ("no_actionable_error" in found) == (layout == "radpref")
+    assert (
+        ("actionable" in names)
+        == ("no_actionable_error" in found)
+        == (layout == "radpref")
+    )
     assert len(found["ceiling"]) == len(found["readers"]) * len(names)
     called(invoke, "rates", judge, "--readings", first, "--readings-at-random")
 
@@ -185,13 +224,27 @@ def test_what_is_no_judge_or_no_reader_is_refused(
     fern = readers / "reader-fern"
     refused(invoke, fern, "--readers", readers, names=str(fern))
     refused(invoke, judge, "--readers", judge, names=str(judge))
-    refused(invoke, judge, "--readers", fern, "--readers", f"x={fern}", names="same readings")
+    refused(
+        invoke,
+        judge,
+        "--readers",
+        fern,
+        "--readers",
+        f"x={fern}",
+        names="same readings",
+    )
     refused(invoke, judge, judge, "--readers", readers, names="'lexicon'")
     refused(invoke, judge, "--readers", tmp_path / "none", names="none")
-    texts = {key: Run(judge).record("ex-003")[key] for key in ("reference", "candidate")}
-    other = imported(invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts})
+    texts = {
+        key: Run(judge).record("ex-003")[key] for key in ("reference", "candidate")
+    }
+    other = imported(
+        invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts}
+    )
     refused(invoke, judge, "--readers", other, names="no study")
-    refused(invoke, judge, "--readers", readers, "--patient-field", "ward", names="'ward'")
+    refused(
+        invoke, judge, "--readers", readers, "--patient-field", "ward", names="'ward'"
+    )
 
 
 # What "significant" means.
@@ -207,7 +260,10 @@ def graded_radpref(folder: Path, n: int = 24) -> list[Path]:
     rng = np.random.default_rng(3)
     reports, annotations = [], {}
     for number in range(n):
-        report = {"ground_truth_report": "Clear lungs.", "ground_truth_findings": ["Clear lungs."]}
+        report = {
+            "ground_truth_report": "Clear lungs.",
+            "ground_truth_findings": ["Clear lungs."],
+        }
         sides = {}
         for side in ("C1", "C2"):
             named = [*rng.choice(_GRAVE, rng.integers(0, 4), replace=False)]
@@ -217,11 +273,22 @@ def graded_radpref(folder: Path, n: int = 24) -> list[Path]:
                 f"{side}_findings": findings,
                 f"{side}_report": " ".join(findings) or "Clear lungs.",
             }
-            errors = {str(at): _radpref_error(one, number * 7 + at) for at, one in enumerate(named)}
-            sides[side] = {"finding_errors": errors, "missing_findings": {}, "rating": 3}
+            errors = {
+                str(at): _radpref_error(one, number * 7 + at)
+                for at, one in enumerate(named)
+            }
+            sides[side] = {
+                "finding_errors": errors,
+                "missing_findings": {},
+                "rating": 3,
+            }
         reports.append({"id": f"p{number}", **report})
         annotations[f"p{number}"] = sides
-    files = [folder / "preference_data.json", folder / "user_1.json", folder / "user_2.json"]
+    files = [
+        folder / "preference_data.json",
+        folder / "user_1.json",
+        folder / "user_2.json",
+    ]
     files[0].write_text(json.dumps(reports))
     for file in files[1:]:
         file.write_text(json.dumps({"user_id": file.stem, "annotations": annotations}))
@@ -231,10 +298,15 @@ def graded_radpref(folder: Path, n: int = 24) -> list[Path]:
 def _radpref_error(finding: str, turn: int) -> dict[str, Any]:
     is_mild = finding in _MILD
     if turn % 5 == 0:
-        name, weight = ("certainty", "negligible") if is_mild else ("severity", "significant")
+        name, weight = (
+            ("certainty", "negligible") if is_mild else ("severity", "significant")
+        )
         return {"error_type": "attribute", "attributes": {name: weight}}
     grave = "urgent" if turn % 23 == 0 else "actionable_not_urgent"
-    return {"error_type": "false", "clinical_significance": "benign_expected" if is_mild else grave}
+    return {
+        "error_type": "false",
+        "clinical_significance": "benign_expected" if is_mild else grave,
+    }
 
 
 def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(
@@ -245,16 +317,23 @@ def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(
     green = judged(invoke, tmp_path / "green", readers / "reader-user_1", "green")
     options = ("--readers", readers, "--resamples", 100)
     found = validated(invoke, green, *options)
-    tau = {(one["quantity"], one["measure"]): one["kendall"]["value"] for one in found["agreement"]}
+    tau = {
+        (one["quantity"], one["measure"]): one["kendall"]["value"]
+        for one in found["agreement"]
+    }
     assert tau["significant", "significant errors"] > 0.65
-    assert found["significant"] == "readers actionable or worse, judge GREEN significant"
+    assert (
+        found["significant"] == "readers actionable or worse, judge GREEN significant"
+    )
     assert found["significant"] in called(invoke, "validate", green, *options)
     assert "level:actionable" in found["signature"]
     assert "no_actionable_error" not in found
     for level in ("urgent", "emergent", "significant"):
         refused(invoke, green, *options, "--level", level, names="--level")
 
-    graded = judged(invoke, tmp_path / "fine", readers / "reader-user_1", "fineradscore")
+    graded = judged(
+        invoke, tmp_path / "fine", readers / "reader-user_1", "fineradscore"
+    )
     found = validated(invoke, graded, *options)
     assert found["significant"] == "readers urgent or worse, judge urgent or worse"
     assert "no_actionable_error" in found
@@ -268,14 +347,24 @@ def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(
 # Candidates of one reference, severities, two judges, random readers.
 
 
-def test_several_candidates_severities_and_two_judges(invoke: Invoke, tmp_path: Path) -> None:
+def test_several_candidates_severities_and_two_judges(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     readers = tmp_path / "readers"
     called(invoke, "import", "radpref", *graded_radpref(tmp_path), "--out", readers)
-    judge = judged(invoke, tmp_path / "judge", readers / "reader-user_1", "fineradscore")
+    judge = judged(
+        invoke, tmp_path / "judge", readers / "reader-user_1", "fineradscore"
+    )
     words = (f"a={judge}", f"b={judge}", "--readers", readers, "--resamples", 100)
     found = validated(invoke, *words)
     assert found["n_references"] == 24
-    row = one(found["ranking"], quantity="actionable", judge="a", against="all readers", own=True)
+    row = one(
+        found["ranking"],
+        quantity="actionable",
+        judge="a",
+        against="all readers",
+        own=True,
+    )
     assert row["n_pairs"] + row["n_tied_by_readers"] == 24
     assert row["n_right"] + row["n_tied"] + row["n_wrong"] == row["n_pairs"]
     accuracy = (row["n_right"] + row["n_tied"] / 2) / row["n_pairs"]
@@ -300,7 +389,9 @@ def test_several_candidates_severities_and_two_judges(invoke: Invoke, tmp_path: 
         assert title in text
     for table in ("ranking", "severity", "differences", "agreement_significant_error"):
         rows = csv.DictReader(
-            io.StringIO(called(invoke, "validate", *words, "--format", "csv", "--table", table))
+            io.StringIO(
+                called(invoke, "validate", *words, "--format", "csv", "--table", table)
+            )
         )
         assert list(rows)
 
@@ -312,7 +403,10 @@ def test_random_readers_are_said_and_widen_intervals(
     random = validated(invoke, runs[0], "--readers", runs[1], "--random-readers")
     assert (fixed["readers_are"], random["readers_are"]) == ("fixed", "random")
     assert fixed["signature"] != random["signature"]
-    rows = [one(found["agreement"], quantity="errors", own=True) for found in (fixed, random)]
+    rows = [
+        one(found["agreement"], quantity="errors", own=True)
+        for found in (fixed, random)
+    ]
     widths = [row["kendall"]["high"] - row["kendall"]["low"] for row in rows]
     assert widths[1] > widths[0]
     assert rows[0]["kendall"]["value"] == rows[1]["kendall"]["value"]
@@ -331,7 +425,9 @@ def test_a_refused_ceiling_says_why(invoke: Invoke, runs: tuple[Path, Path]) -> 
     assert "there is one reader" in text
 
 
-def test_references_are_told_apart_by_id_and_text(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+def test_references_are_told_apart_by_id_and_text(
+    invoke: Invoke, runs: tuple[Path, Path]
+) -> None:
     """The examples have one candidate each, so nothing is ranked within a reference."""
     found = validated(invoke, runs[0], "--readers", runs[1])
     assert (found["n_references"], found["ranking"]) == (0, [])

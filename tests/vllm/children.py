@@ -15,8 +15,18 @@ def sessions() -> dict[int, tuple[int, int, str]]:
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            after = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            after = (
+                (entry / "stat")
+                .read_text("utf-8", "replace")
+                .rpartition(")")[2]
+                .split()
+            )
+            line = (
+                (entry / "cmdline")
+                .read_bytes()
+                .replace(b"\0", b" ")
+                .decode("utf-8", "replace")
+            )
         except OSError:
             continue
         if after[0] != "Z":
@@ -39,7 +49,9 @@ def descendants(pid: int, but: Set[int] = frozenset()) -> set[int]:
     found: set[int] = set()
     grown = True
     while grown:
-        more = {p for p, (parent, _, _) in known.items() if parent in found | {pid}} - found
+        more = {
+            p for p, (parent, _, _) in known.items() if parent in found | {pid}
+        } - found
         grown = bool(more)
         found |= more
     return found

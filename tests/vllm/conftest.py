@@ -24,7 +24,9 @@ def standin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An executable that stands in for `vllm`, where the program looks for it."""
     script = tmp_path / "vllm"
     code = Path(__file__).with_name("standin.py")
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {code} "$@"\n', "utf-8")
+    script.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {code} "$@"\n', "utf-8"
+    )
     script.chmod(0o700)
     monkeypatch.setenv("JUDGE_VLLM", str(script))
     return script

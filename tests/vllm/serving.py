@@ -87,16 +87,31 @@ def taught(folder: Path, count: int = 8) -> Taught:
 def command(model: Path | str, *options: str) -> list[str]:
     """The command line that judges refs.json and preds.json with the model."""
     line = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
-    return [*line, "--judge", f"vllm:{model}", "--cache", "cache", "--out", "run", *options]
+    return [
+        *line,
+        "--judge",
+        f"vllm:{model}",
+        "--cache",
+        "cache",
+        "--out",
+        "run",
+        *options,
+    ]
 
 
 def flags() -> list[str]:
-    return ["--server=dtype=float32", "--server=enforce-eager", "--server=max-num-seqs=16"]
+    return [
+        "--server=dtype=float32",
+        "--server=enforce-eager",
+        "--server=max-num-seqs=16",
+    ]
 
 
 def environ(folder: Path) -> dict[str, str]:
     """An environment in which logs are easily found."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))
+    }
     return {**kept, **ENVIRON, "TMPDIR": str(folder)}
 
 
@@ -110,8 +125,12 @@ def many_studies(model: Taught, folder: Path, count: int) -> list[Study]:
     studies = [*model.studies]
     pairs = tinymodel.reports(count - len(studies), seed=5)
     studies += [Study(f"n{at}", *pair) for at, pair in enumerate(pairs)]
-    write_json(folder / "refs.json", {study.study_id: study.reference for study in studies})
-    write_json(folder / "preds.json", {study.study_id: study.candidate for study in studies})
+    write_json(
+        folder / "refs.json", {study.study_id: study.reference for study in studies}
+    )
+    write_json(
+        folder / "preds.json", {study.study_id: study.candidate for study in studies}
+    )
     return studies
 
 
@@ -132,7 +151,9 @@ def by_transformers(
     async def answers() -> list[Completion]:
         try:
             await judge.ready()
-            return await asyncio.gather(*(judge.complete(judge.request(s)) for s in studies))
+            return await asyncio.gather(
+                *(judge.complete(judge.request(s)) for s in studies)
+            )
         finally:
             await judge.aclose()
 

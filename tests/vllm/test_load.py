@@ -27,15 +27,26 @@ def folder(tmp_path: Path) -> Path:
     return model
 
 
-def load(folder: Path, flags: dict[str, object] | None = None, **more: object) -> backends.Judge:
+def load(
+    folder: Path, flags: dict[str, object] | None = None, **more: object
+) -> backends.Judge:
     """The judge that is asked for structured replies."""
-    given = {"prompt": "green-structured", "reply": "structured", "environ": dict(os.environ)}
+    given = {
+        "prompt": "green-structured",
+        "reply": "structured",
+        "environ": dict(os.environ),
+    }
     given |= {"options": flags or {}, **more}
     return backends.load(f"vllm:{folder}", GREEN, backends.JudgeSettings(**given))  # type: ignore[arg-type]
 
 
 def test_options_are_flags_of_vllm() -> None:
-    given = {"dtype": "float32", "enforce_eager": True, "hf_overrides.a_b": 1, "--seed": -1}
+    given = {
+        "dtype": "float32",
+        "enforce_eager": True,
+        "hf_overrides.a_b": 1,
+        "--seed": -1,
+    }
     assert vllm.flags_of(given) == {
         "--dtype": "float32",
         "--enforce-eager": "",
@@ -51,7 +62,10 @@ def test_options_are_flags_of_vllm() -> None:
 def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None:
     plain = load(folder).version
     assert plain.startswith("vllm:model+")
-    assert load(folder, {"tensor-parallel-size": 2, "enforce-eager": True}).version == plain
+    assert (
+        load(folder, {"tensor-parallel-size": 2, "enforce-eager": True}).version
+        == plain
+    )
     marked = load(folder, {"quantization": "awq", "dtype": "float32"}).version
     assert marked == f"{plain},dtype=float32,quantization=awq"
     (folder / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
@@ -143,6 +157,8 @@ LAST = "(APIServer pid=7) RuntimeError: Engine core initialization failed. See r
     ],
 )
 def test_the_cause_is_the_last_error_of_the_log(log: str, quoted: str) -> None:
-    cause = vllm.log_cause(f"INFO all is well\n{log}\n\nnanobind: leaked 4 instances!\n".encode())
+    cause = vllm.log_cause(
+        f"INFO all is well\n{log}\n\nnanobind: leaked 4 instances!\n".encode()
+    )
     assert quoted in cause
     assert cause.isprintable()

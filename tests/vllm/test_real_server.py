@@ -48,8 +48,12 @@ def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) ->
     assert "dtype=float32,green" in summary["signature"]
     assert "Starting vLLM" in done.stderr
     assert "vLLM is ready" in done.stderr
-    assert "Application startup complete" in (folder / "run/server.log").read_text("utf-8")
-    assert not list(folder.glob("judge-vllm-*.log")), "the log has moved into the run folder"
+    assert "Application startup complete" in (folder / "run/server.log").read_text(
+        "utf-8"
+    )
+    assert not list(folder.glob("judge-vllm-*.log")), (
+        "the log has moved into the run folder"
+    )
     # All is cached: nothing is started, and the numbers are the same.
     again = run(folder, line(model, "--format", "json"))
     assert (again.returncode, again.stdout) == (0, done.stdout)
@@ -59,14 +63,20 @@ def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) ->
 def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
     studies = [*model.studies]
     studies += [Study(f"n{at}", *pair) for at, pair in enumerate(reports(8, seed=5))]
-    given = {"prompt": str(model.prompt), "max_tokens": 96, "environ": environ(tmp_path)}
+    given = {
+        "prompt": str(model.prompt),
+        "max_tokens": 96,
+        "environ": environ(tmp_path),
+    }
 
     async def answers(kind: str, **options: object) -> list[Completion]:
         settings = backends.JudgeSettings(**given, options=options)
         judge = backends.load(f"{kind}:{model.folder}", rubrics.load("green"), settings)
         try:
             await judge.ready()
-            return await asyncio.gather(*(judge.complete(judge.request(s)) for s in studies))
+            return await asyncio.gather(
+                *(judge.complete(judge.request(s)) for s in studies)
+            )
         finally:
             await judge.aclose()
 
@@ -83,7 +93,16 @@ def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
     model: Taught, tmp_path: Path
 ) -> None:
     studies = many_studies(model, tmp_path, 80)
-    options = ["--max-tokens", "96", "--concurrency", "2", "--reask", "0", "--min-coverage", "0"]
+    options = [
+        "--max-tokens",
+        "96",
+        "--concurrency",
+        "2",
+        "--reask",
+        "0",
+        "--min-coverage",
+        "0",
+    ]
     options += ["--give-up-after", "0"]
     with subprocess.Popen(
         line(model, *options),
@@ -94,7 +113,9 @@ def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
     ) as process:
         wait_for(lambda: answers_kept(tmp_path) >= 4, 240)
         here = sessions()
-        (engine,) = [pid for pid in descendants(process.pid) if "EngineCore" in here[pid][2]]
+        (engine,) = [
+            pid for pid in descendants(process.pid) if "EngineCore" in here[pid][2]
+        ]
         os.kill(engine, signal.SIGKILL)
         _, said = process.communicate(timeout=300)
     assert process.returncode in (0, 3), said
@@ -113,8 +134,21 @@ def test_an_instruct_model_that_is_held_to_a_schema_is_read(tmp_path: Path) -> N
         studies = json.loads((EXAMPLES / f"{name}.json").read_text("utf-8"))
         write_json(tmp_path / f"{name}.json", dict(list(studies.items())[:6]))
     # Without a penalty the model repeats itself until the room is used up.
-    options = ["--reply", "structured", "--body", "repetition_penalty=1.05", "--reask", "0"]
-    options += ["--max-tokens", "300", "--min-coverage", "0", "--server=max-model-len=4096"]
+    options = [
+        "--reply",
+        "structured",
+        "--body",
+        "repetition_penalty=1.05",
+        "--reask",
+        "0",
+    ]
+    options += [
+        "--max-tokens",
+        "300",
+        "--min-coverage",
+        "0",
+        "--server=max-model-len=4096",
+    ]
     done = run(tmp_path, command(instruct, *flags(), *options))
     assert done.returncode in (0, 3), done.stderr
     answers = [record["answer"]["text"] for record in records(tmp_path / "run")]

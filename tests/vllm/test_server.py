@@ -34,7 +34,9 @@ class Made:
 
     def __init__(self) -> None:
         self.said: list[str] = []
-        launch = Launch("some/model", {"--dtype": "float32"}, dict(os.environ), timeout=10.0)
+        launch = Launch(
+            "some/model", {"--dtype": "float32"}, dict(os.environ), timeout=10.0
+        )
         self.server = Server(launch, self.said.append)
 
     def use(self, work: Callable[[Server], Awaitable[Any]]) -> Any:
@@ -110,7 +112,9 @@ def test_a_server_that_dies_is_started_again_and_all_is_answered_once(
     assert not below(os.getpid())
 
 
-def test_a_server_that_dies_a_third_time_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_dies_a_third_time_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("STANDIN_CRASHES", "1")
 
     async def work(server: Server) -> None:
@@ -131,7 +135,9 @@ def test_a_server_that_dies_a_third_time_ends_the_run(monkeypatch: pytest.Monkey
     assert not below(os.getpid())
 
 
-def test_a_run_that_follows_has_its_own_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_follows_has_its_own_restarts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("STANDIN_CRASHES", "1")
     made = Made()
 
@@ -159,7 +165,9 @@ def test_an_engine_that_dies_behind_its_server_is_waited_for(
     assert starts(made.server) == 2
 
 
-def test_a_restart_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_restart_that_fails_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("STANDIN_CRASHES", "1")
     monkeypatch.setenv("STANDIN_STARTS", "1")
     monkeypatch.setenv("STANDIN_TALLY", str(tmp_path / "tally"))

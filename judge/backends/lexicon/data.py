@@ -103,7 +103,9 @@ class Contrast(Entry):
 
 def _labelled(findings: dict[str, Finding]) -> dict[str, Finding]:
     return {
-        name: finding.model_copy(update={"label": finding.label or name.replace("_", " ")})
+        name: finding.model_copy(
+            update={"label": finding.label or name.replace("_", " ")}
+        )
         for name, finding in findings.items()
     }
 
@@ -116,14 +118,17 @@ def stem(word: str) -> str:
     if word.endswith("thoraces"):
         return word[:-4] + "x"
     ends = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
-    return next(word.removesuffix(end) + one for end, one in ends.items() if word.endswith(end))
+    return next(
+        word.removesuffix(end) + one for end, one in ends.items() if word.endswith(end)
+    )
 
 
 _SHORTEST, _LONG = 6, 7
 """A word of fewer letters is one slip away from too many others to be mended, or mended to."""
 
 Words = Annotated[
-    re.Pattern[str], BeforeValidator(lambda words: re.compile(rf"\b(?:{'|'.join(words)})\b", re.I))
+    re.Pattern[str],
+    BeforeValidator(lambda words: re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)),
 ]
 
 
@@ -169,11 +174,14 @@ class Lexicon(Entry):
 
     @model_validator(mode="after")
     def _names_are_defined(self) -> Self:
-        places = {tag for rows in self.places.values() for tags, _ in rows for tag in tags}
+        places = {
+            tag for rows in self.places.values() for tags, _ in rows for tag in tags
+        }
         known: dict[str, Iterable[str]] = {
             **dict.fromkeys(("area", "rules_out"), self.areas),
             **dict.fromkeys(
-                ("kind_of", "more_than", "abnormal", "implies", "explains"), self.findings
+                ("kind_of", "more_than", "abnormal", "implies", "explains"),
+                self.findings,
             ),
             **dict.fromkeys(("when", "same_as"), self.structures),
             **dict.fromkeys(("graded", "level"), self.severity),
@@ -182,10 +190,16 @@ class Lexicon(Entry):
             "qualities": self.qualities,
         }
         for name, entry in (*self.findings.items(), *self.structures.items()):
-            qualities = [one for some in getattr(entry, "when", {}).values() for one in some]
+            qualities = [
+                one for some in getattr(entry, "when", {}).values() for one in some
+            ]
             for part, value in (*entry, ("qualities", qualities)):
                 is_of_names = part in known and value and value is not True
-                for one in ([value] if isinstance(value, str) else value) if is_of_names else ():
+                for one in (
+                    ([value] if isinstance(value, str) else value)
+                    if is_of_names
+                    else ()
+                ):
                     if one not in known[part]:
                         raise ValueError(f"{name}: {part}: {one!r} is not defined")
         return self
@@ -204,7 +218,9 @@ class Lexicon(Entry):
     def contrast_of(self) -> dict[str, str]:
         """The contrast that each trait is a value of."""
         return {
-            value: name for name, contrast in self.contrasts.items() for value in contrast.values
+            value: name
+            for name, contrast in self.contrasts.items()
+            for value in contrast.values
         }
 
     @cached_property
@@ -220,7 +236,9 @@ class Lexicon(Entry):
             for phrase in spoken:
                 for words in product(*map(_choices, phrase.split())):
                     if key := tuple(filter(None, words)):
-                        phrases[key] = tuple(dict.fromkeys((*phrases.get(key, ()), role)))
+                        phrases[key] = tuple(
+                            dict.fromkeys((*phrases.get(key, ()), role))
+                        )
         return phrases
 
     @cached_property
@@ -233,11 +251,17 @@ class Lexicon(Entry):
 
     def _roles(self) -> Iterator[tuple[Sequence[str], Role]]:
         for domain, rows in self.places.items():
-            yield from ((phrases, Role(Kind.PLACE, domain, tags)) for tags, phrases in rows)
+            yield from (
+                (phrases, Role(Kind.PLACE, domain, tags)) for tags, phrases in rows
+            )
         sections: dict[Kind, Mapping[Any, Sequence[str]]] = {
             Kind.LEVEL: {name: words for name, (_, words) in self.severity.items()},
-            Kind.FINDING: {name: finding.words for name, finding in self.findings.items()},
-            Kind.STRUCTURE: {name: part.words for name, part in self.structures.items()},
+            Kind.FINDING: {
+                name: finding.words for name, finding in self.findings.items()
+            },
+            Kind.STRUCTURE: {
+                name: part.words for name, part in self.structures.items()
+            },
             Kind.QUALITY: self.qualities,
             Kind.SIDE: self.sides,
             Kind.CHANGE: self.changes,
@@ -275,14 +299,19 @@ class Lexicon(Entry):
         """The words with which a comparison of the sides can begin."""
         if not self.greater:
             return frozenset()
-        more = self.greater.get("more", frozenset()) | self.greater.get("most", frozenset())
+        more = self.greater.get("more", frozenset()) | self.greater.get(
+            "most", frozenset()
+        )
         return more.union(_SIDE_WORDS)
 
     @cached_property
     def domains(self) -> dict[str, str]:
         """The kind of place of each tag: lung, bone or line."""
         return {
-            tag: domain for domain, rows in self.places.items() for tags, _ in rows for tag in tags
+            tag: domain
+            for domain, rows in self.places.items()
+            for tags, _ in rows
+            for tag in tags
         }
 
     def knows(self, word: str) -> bool:
@@ -292,7 +321,11 @@ class Lexicon(Entry):
     def related(self, name: str, other: str) -> bool:
         """Return whether two findings are the same or one is a kind of the other."""
         findings = self.findings
-        return name == other or other in findings[name].kind_of or name in findings[other].kind_of
+        return (
+            name == other
+            or other in findings[name].kind_of
+            or name in findings[other].kind_of
+        )
 
     def stands_for(self, name: str, other: str) -> bool:
         """Return whether saying `one` tells all that matters of `other`."""
@@ -329,11 +362,15 @@ def _load(path: Path, _digest: str) -> Lexicon:
     except ValidationError as error:
         fault = error.errors()[0]
         place = ": ".join(map(str, (path, *fault["loc"])))
-        raise JudgeError(f"{place}: {fault['msg']}; mend this entry of the lexicon") from error
+        raise JudgeError(
+            f"{place}: {fault['msg']}; mend this entry of the lexicon"
+        ) from error
     except (OSError, UnreadableYamlError, re.error) as error:
         raise JudgeError(f"{path}: {error}; mend the file of the lexicon") from error
     digest = hashlib.sha256(raw).hexdigest()[:8]
-    return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
+    return lexicon.model_copy(
+        update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"}
+    )
 
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/<>%]")
@@ -404,7 +441,9 @@ class Line:
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:
         """Return whether a phrase of one of these kinds begins at `first` or before `last`."""
-        return any(mark.role(*kinds) for mark in self.marks if first <= mark.first < last)
+        return any(
+            mark.role(*kinds) for mark in self.marks if first <= mark.first < last
+        )
 
 
 def tokenise(sentence: str, lexicon: Lexicon) -> Iterator[Line]:
@@ -447,7 +486,9 @@ def _normalise(token: str, lexicon: Lexicon) -> str:
     return correct_slip(word, lexicon)
 
 
-def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]) -> Line:
+def _line(
+    text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]
+) -> Line:
     marks: list[Mark] = []
     inner: list[Mark] = []
     stops = [""] * len(words)
@@ -467,7 +508,9 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
             if Kind.FINDING in kinds and end > first + 1:
                 inner += _inner(words, first, end, lexicon)
         else:
-            is_heading = words[first] == ":" and len(marks) == 1 and marks[0].last == first
+            is_heading = (
+                words[first] == ":" and len(marks) == 1 and marks[0].last == first
+            )
             # "Heart: enlarged" is "Heart is enlarged".
             is_said = is_heading and marks[0].role(Kind.STRUCTURE)
             stops[first] = VERB if is_said else _BY_WORD.get(words[first], "")
@@ -492,7 +535,9 @@ _EARLIER = frozenset(
 """With one of these in a sentence "worse on the right" is a change."""
 
 
-def _greater_side(words: list[str], first: int, lexicon: Lexicon) -> tuple[int, tuple[Role, ...]]:
+def _greater_side(
+    words: list[str], first: int, lexicon: Lexicon
+) -> tuple[int, tuple[Role, ...]]:
     """Return where a comparison of the sides that begins at `first` ends, and its roles.
 
     There are no roles where none begins. What is greater on one side is on both.
@@ -518,7 +563,10 @@ def _compared_sides(words: list[str], first: int, lexicon: Lexicon) -> tuple[int
             return token + 1, side
         if word in _SIDE_WORDS or word in JOINS or word in _BY_WORD:
             break
-        is_more, is_less = word in greater.get("more", ()), word in greater.get("less", ())
+        is_more, is_less = (
+            word in greater.get("more", ()),
+            word in greater.get("less", ()),
+        )
         if is_more or is_less:
             end = _other_side(words, token, side)
             if not end:
@@ -563,7 +611,9 @@ def _inner(words: list[str], first: int, last: int, lexicon: Lexicon) -> Iterato
             # "Acute" is part of the phrase "acute fracture" and says how old it is.
             end, roles = _longest(words, start, last - 1, lexicon)
             kinds = [Kind.ACUITY, Kind.TRAIT]
-        roles = tuple(role for role in roles if role.kind in kinds and role.name != "line")
+        roles = tuple(
+            role for role in roles if role.kind in kinds and role.name != "line"
+        )
         if roles:
             yield Mark(start, end, roles)
 
@@ -605,7 +655,9 @@ def correct_slip(word: str, lexicon: Lexicon) -> str:
     """
     if len(word) < _SHORTEST or word in lexicon.words:
         return word
-    slips = [known for known in lexicon.long_words.get(word[0], ()) if _is_slip(word, known)]
+    slips = [
+        known for known in lexicon.long_words.get(word[0], ()) if _is_slip(word, known)
+    ]
     return slips[0] if len(slips) == 1 else word
 
 

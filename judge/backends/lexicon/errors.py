@@ -72,7 +72,9 @@ class _Both:
         self.all_theirs = [theirs, *candidate.named(names)]
         self.weight: Severity = max(ours.weight, theirs.weight)
         self.finding = ours.kind
-        self.site_topic = f"{self.finding.label} {sorted(ours.sides)} {sorted(ours.places)}"
+        self.site_topic = (
+            f"{self.finding.label} {sorted(ours.sides)} {sorted(ours.places)}"
+        )
 
     def error(
         self,
@@ -95,7 +97,9 @@ class _Both:
 
     def reading(self) -> Error | None:
         lexicon = self.reference.lexicon
-        ours, theirs = ((*(one.also or (one.finding,)), *one.descriptors) for one in self.pair)
+        ours, theirs = (
+            (*(one.also or (one.finding,)), *one.descriptors) for one in self.pair
+        )
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
         # "Scarring versus nodule" and "nodule versus scarring": the first is a reading too.
         firsts = (self.ours.finding in theirs, self.theirs.finding in ours)
@@ -103,21 +107,43 @@ class _Both:
         denied = self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
         if clash or (denied and set(ours).isdisjoint(theirs)):
             if self.theirs.weight == self.weight:
-                return self._misread(Category.FALSE_FINDING, self.weight, "read as", theirs[0])
-            return self._misread(Category.MISSING_FINDING, self.weight, "not read as", ours[0])
+                return self._misread(
+                    Category.FALSE_FINDING, self.weight, "read as", theirs[0]
+                )
+            return self._misread(
+                Category.MISSING_FINDING, self.weight, "not read as", ours[0]
+            )
         # A wider word that leaves something out is an error too: an opacity for a cavity.
         for category, verb, mention, report, partner in (
-            (Category.MISSING_FINDING, "not said to be", self.ours, self.candidate, self.theirs),
-            (Category.FALSE_FINDING, "said to be", self.theirs, self.reference, self.ours),
+            (
+                Category.MISSING_FINDING,
+                "not said to be",
+                self.ours,
+                self.candidate,
+                self.theirs,
+            ),
+            (
+                Category.FALSE_FINDING,
+                "said to be",
+                self.theirs,
+                self.reference,
+                self.ours,
+            ),
         ):
-            enough = {name for name in report.present if lexicon.stands_for(name, mention.finding)}
+            enough = {
+                name
+                for name in report.present
+                if lexicon.stands_for(name, mention.finding)
+            }
             there = any(map(mention.agrees_in_site, report.named(enough)))
             is_said = there or not enough.isdisjoint(partner.names)
             if mention.kind.more_than and not is_said:
                 return self._misread(category, mention.weight, verb, mention.finding)
         return None
 
-    def _misread(self, category: Category, severity: Severity, verb: str, name: str) -> Error:
+    def _misread(
+        self, category: Category, severity: Severity, verb: str, name: str
+    ) -> Error:
         label = self.reference.lexicon.findings[name].label
         is_more = category is Category.FALSE_FINDING
         attribute: Attribute = "overinterpretation" if is_more else "unspecific"
@@ -136,11 +162,19 @@ class _Both:
             return None  # which is a difference of its own
         plain = (ours.kind.severity, theirs.kind.severity)
         severity: Severity = 1 if plain[0] == plain[1] else max(plain)
-        if ours.finding in theirs.kind.kind_of and theirs.finding not in self.reference.present:
+        if (
+            ours.finding in theirs.kind.kind_of
+            and theirs.finding not in self.reference.present
+        ):
             more: Attribute = "overinterpretation"
             return self.error(Category.FALSE_FINDING, severity, more, more)
-        if theirs.finding in ours.kind.kind_of and ours.finding not in self.candidate.present:
-            return self.error(Category.MISSING_FINDING, severity, "unspecific", "unspecific")
+        if (
+            theirs.finding in ours.kind.kind_of
+            and ours.finding not in self.candidate.present
+        ):
+            return self.error(
+                Category.MISSING_FINDING, severity, "unspecific", "unspecific"
+            )
         return None
 
     def count(self) -> Error | None:
@@ -148,12 +182,16 @@ class _Both:
         if not ours or not theirs or ours == theirs:
             return None
         category = Category.MISSING_FINDING if theirs < ours else Category.FALSE_FINDING
-        return self.error(category, self.ours.weight, "severity", f"{theirs} instead of {ours}")
+        return self.error(
+            category, self.ours.weight, "severity", f"{theirs} instead of {ours}"
+        )
 
     def site(self) -> Error | None:
         ours, theirs, severity = self.ours, self.theirs, self.weight
         is_line = self.finding.where == "line"
-        is_tube = is_line or (self.finding.area == "devices" and self.finding.where != "none")
+        is_tube = is_line or (
+            self.finding.area == "devices" and self.finding.where != "none"
+        )
         if is_tube and self.finding.area == "devices" and self.finding.side_matters:
             severity = max(severity, 2)
         sides = ours.sides and theirs.sides and ours.sides != theirs.sides
@@ -173,7 +211,9 @@ class _Both:
         elif not is_line or ours.acts == theirs.acts:
             return None
         what: Attribute = "location"
-        return self.error(Category.WRONG_LOCATION, severity, what, what, self.site_topic)
+        return self.error(
+            Category.WRONG_LOCATION, severity, what, what, self.site_topic
+        )
 
     def _misplaced(self) -> Error | None:
         """Return the error where one report says that a device lies badly and the other nothing."""
@@ -182,7 +222,11 @@ class _Both:
             (self.theirs, self.ours, self.all_ours, Category.FALSE_FINDING),
         ):
             is_bad = bool(mention.places) and mention.weight >= _URGENT
-            if is_bad and other.weight < _URGENT and not any(one.places for one in report):
+            if (
+                is_bad
+                and other.weight < _URGENT
+                and not any(one.places for one in report)
+            ):
                 if mention.doubted:
                     return None
                 return self.error(category, mention.weight, "location", "position")
@@ -192,7 +236,9 @@ class _Both:
         """Return the error where a finding is greater on the one side or on the other."""
         ours, theirs = (
             one.greater or _greater_side(report)
-            for one, report in zip(self.pair, (self.all_ours, self.all_theirs), strict=True)
+            for one, report in zip(
+                self.pair, (self.all_ours, self.all_theirs), strict=True
+            )
         )
         is_stated = self.ours.greater or self.theirs.greater
         if not is_stated or not ours or not theirs or ours & theirs:
@@ -200,7 +246,9 @@ class _Both:
         severity: Severity = min(self.weight, 2)
         difference = f"greater on the {min(theirs)}, not the {min(ours)}"
         topic = f"{self.finding.label} greater side"
-        return self.error(Category.WRONG_LOCATION, severity, "location", difference, topic)
+        return self.error(
+            Category.WRONG_LOCATION, severity, "location", difference, topic
+        )
 
     def trait(self) -> Error | None:
         """Return the error where the reports describe one finding in words that exclude another."""
@@ -220,7 +268,9 @@ class _Both:
         ours, theirs = self.pair
         if ours.unexcluded == theirs.unexcluded:
             return None
-        plain, others = (theirs, self.all_ours) if ours.unexcluded else (ours, self.all_theirs)
+        plain, others = (
+            (theirs, self.all_ours) if ours.unexcluded else (ours, self.all_theirs)
+        )
         if plain.doubted or any(not one.doubted for one in others):
             return None
         severity: Severity = 3 if plain.weight >= _URGENT else 1
@@ -243,7 +293,9 @@ class _Both:
         severity: Severity = min(self.weight, 3) if far else 1
         attribute: Attribute = "severity" if gaps else "measurement"
         difference = "severity or size"
-        return self.error(Category.WRONG_SEVERITY, severity, attribute, difference, self.site_topic)
+        return self.error(
+            Category.WRONG_SEVERITY, severity, attribute, difference, self.site_topic
+        )
 
     def _swapped(self) -> bool:
         sides = self.ours.sides
@@ -252,7 +304,9 @@ class _Both:
             for report in (self.all_ours, self.all_theirs)
         )
         is_one_side = sides == self.theirs.sides and len(sides) == 1
-        is_across = self.theirs.levels in across_ours and self.ours.levels in across_theirs
+        is_across = (
+            self.theirs.levels in across_ours and self.ours.levels in across_theirs
+        )
         return is_one_side and is_across
 
     def acuity(self) -> Error | None:
@@ -278,10 +332,14 @@ class _Both:
         if claimed:
             how = "wrong comparison" if ours else "comparison not in the reference"
             difference = f"{how}: {', '.join(sorted(claimed))}"
-            return self.error(Category.FALSE_COMPARISON, severity, "temporal", difference)
+            return self.error(
+                Category.FALSE_COMPARISON, severity, "temporal", difference
+            )
         if stated:
             difference = f"comparison left out: {', '.join(sorted(stated))}"
-            return self.error(Category.OMITTED_COMPARISON, severity, "temporal", difference)
+            return self.error(
+                Category.OMITTED_COMPARISON, severity, "temporal", difference
+            )
         return None
 
 
@@ -304,14 +362,18 @@ def _greater_side(mentions: Sequence[Mention]) -> frozenset[str]:
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
     there = [other for other in others if mention.agrees_in_site(other)]
     sides = _NONE.union(*(one.sides for one in there))
-    return mention.sides <= sides and mention.places <= _NONE.union(*(one.places for one in there))
+    return mention.sides <= sides and mention.places <= _NONE.union(
+        *(one.places for one in there)
+    )
 
 
 def _changes(mentions: Iterable[Mention]) -> set[str]:
     return {change for mention in mentions for change in mention.changes}
 
 
-def _change_weight(weight: Severity, reference: Set[str], candidate: Set[str]) -> Severity:
+def _change_weight(
+    weight: Severity, reference: Set[str], candidate: Set[str]
+) -> Severity:
     """Return how much a comparison weighs of a finding with the severity `weight`.
 
     One made or left out is not actionable [Huang et al. 2024], unless something is new or worse, or
@@ -349,12 +411,23 @@ def unpaired(
                 errors += differences(pair, reference, candidate)
                 continue
             for earlier, place in emitted[:MOST]:
-                is_near = earlier.agrees_in_site(mention) and earlier.agrees_in_age(mention)
+                is_near = earlier.agrees_in_site(mention) and earlier.agrees_in_age(
+                    mention
+                )
                 if is_near and earlier.related(mention):
-                    error, again = errors[place], {mention.sentence} - {*errors[place].again}
-                    again = again - {error.candidate_sentence} if report is candidate else set()
+                    error, again = (
+                        errors[place],
+                        {mention.sentence} - {*errors[place].again},
+                    )
+                    again = (
+                        again - {error.candidate_sentence}
+                        if report is candidate
+                        else set()
+                    )
                     severity: Severity = max(error.severity, mention.weight)
-                    errors[place] = replace(error, severity=severity, again=(*error.again, *again))
+                    errors[place] = replace(
+                        error, severity=severity, again=(*error.again, *again)
+                    )
                     break
             else:
                 emitted.append((mention, len(errors)))
@@ -367,7 +440,9 @@ def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
     denial = next((normal for normal in denied if normal.against(mention)), None)
     if denial is None or denial not in report.denied.get(mention.finding, ()):
         return denial is not None
-    return all(one.finding != mention.finding for one in other.named((mention.finding,)))
+    return all(
+        one.finding != mention.finding for one in other.named((mention.finding,))
+    )
 
 
 def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
@@ -377,7 +452,9 @@ def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
     category = Category.MISSING_FINDING
     if report.side == "candidate":
         category = Category.FALSE_FINDING
-        others = [one for one in report.present[mention.finding][:MOST] if one == mention]
+        others = [
+            one for one in report.present[mention.finding][:MOST] if one == mention
+        ]
         if _only_unchanged(mention, other):
             severity = 1
         elif against is not None and finding.area == "devices":
@@ -386,7 +463,9 @@ def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
     quotes = _quote_both(mention, against, rest, report, other)
     again = tuple(sorted({one.sentence for one in others} - {quotes[-1]}))
     topic = f"{finding.label} {sorted(mention.sides)}"
-    return Error(category, severity, finding.label, *quotes, again, topic, against=against)
+    return Error(
+        category, severity, finding.label, *quotes, again, topic, against=against
+    )
 
 
 def _quote_both(
@@ -432,7 +511,9 @@ def _wider_changes(report: Report, other: Report) -> list[Error]:
             continue
         theirs = partner.changes if partner else frozenset()
         is_omitted = report.side == "reference" and not theirs
-        category = Category.OMITTED_COMPARISON if is_omitted else Category.FALSE_COMPARISON
+        category = (
+            Category.OMITTED_COMPARISON if is_omitted else Category.FALSE_COMPARISON
+        )
         # Silence about what has not changed, or is gone, weighs nothing.
         severity = _change_weight(2 if theirs else 1, changes, theirs)
         rest = f'"{partner.words}"' if partner else "makes no such comparison"
@@ -447,7 +528,9 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
         # Where the finding is still there, that is the error.
         denials = report.denied.get(mention.finding, ())
         gone = any("resolved" in denial.changes for denial in denials)
-        return not gone and mention.finding not in report.present, next(iter(denials), None)
+        return not gone and mention.finding not in report.present, next(
+            iter(denials), None
+        )
     if mention.structure in WHOLE:
         changed = (one for one in report.mentions if one.changes and not one.finding)
         lacks = mention.changes.isdisjoint(_changes(report.mentions))

@@ -12,7 +12,13 @@ from pathlib import Path
 from judge.backends.base import Judge, JudgeSettings, StudyError
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.data import load as load_lexicon
-from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
+from judge.backends.lexicon.errors import (
+    Error,
+    differences,
+    nuances,
+    unpaired,
+    wider_changes,
+)
 from judge.backends.lexicon.mentions import Mention, Pair, group_mentions
 from judge.backends.lexicon.reports import (
     LEAST_RECOGNISED,
@@ -61,16 +67,24 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     Discrepancies come in the order of the reference, then those of the candidate alone, in its
     order. Reports in which nothing is recognised match in the sentences they share.
     """
-    both = Report(reference, "reference", lexicon), Report(candidate, "candidate", lexicon)
+    both = (
+        Report(reference, "reference", lexicon),
+        Report(candidate, "candidate", lexicon),
+    )
     same, differing, *alone = align(*both)
     more, twins = unpaired(alone, *both)
-    errors = [*(error for pair in differing for error in differences(pair, *both)), *more]
+    errors = [
+        *(error for pair in differing for error in differences(pair, *both)),
+        *more,
+    ]
     pairs = [*same, *differing]
     ours, theirs = recognised(reference, lexicon), recognised(candidate, lexicon)
     if any(mention.says for report in both for mention in report.mentions):
         matched = _matched(*both, errors, [*pairs, *twins])
     else:
-        said, others = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
+        said, others = (
+            dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate)
+        )
         matched = tuple(text for text in said if text in others)
     return ReportComparison(
         _once([*errors, *wider_changes(*both)]),
@@ -127,7 +141,9 @@ def _matched(
         ids = {id(mention) for mention in finding}
         if ids & agreed and not ids & wrong:
             matched.add(id(finding[0]))
-    return tuple(mention.words for mention in reference.mentions if id(mention) in matched)
+    return tuple(
+        mention.words for mention in reference.mentions if id(mention) in matched
+    )
 
 
 def _agreed_normals(
@@ -141,11 +157,15 @@ def _agreed_normals(
     false = [error for error in errors if error.category is Category.FALSE_FINDING]
     made_up = {error.finding for error in false}
     grave = {error.finding for error in false if error.severity > 1}
-    made_up_areas = {found.area for found in lexicon.findings.values() if found.label in grave}
+    made_up_areas = {
+        found.area for found in lexicon.findings.values() if found.label in grave
+    }
     contradicted = {error.against for error in errors}
     normals = [mention for mention in candidate.normal if len(mention.sides) != 1]
     ruled_out = {area for mention in normals for area in mention.rules_out}
-    touched = ruled_out | {mention.kind.area for mention in candidate.normal if mention.finding}
+    touched = ruled_out | {
+        mention.kind.area for mention in candidate.normal if mention.finding
+    }
     known: set[str] = set()
     for mention in filter(attrgetter("negative"), reference.mentions):
         name = mention.finding or lexicon.structures[mention.structure].abnormal
@@ -179,9 +199,13 @@ def _compare_findings(
     groups = [
         (report.side, group)
         for report in (reference, candidate)
-        for group in group_mentions([m for m in report.mentions if m.positive and m.kind.abnormal])
+        for group in group_mentions(
+            [m for m in report.mentions if m.positive and m.kind.abnormal]
+        )
     ]
-    group_of = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
+    group_of = {
+        id(mention): n for n, (_, group) in enumerate(groups) for mention in group
+    }
     partners: list[set[int]] = [set() for _ in groups]
     severities = [max(mention.weight for mention in group) for _, group in groups]
     differing_errors = [error for error in errors if error.pair]
@@ -197,7 +221,9 @@ def _compare_findings(
         ours, theirs = (group_of.get(id(mention)) for mention in error.pair or ())
         if ours is not None and theirs is not None and error.attribute:
             same = gravest.setdefault((ours, theirs, error.attribute), error)
-            gravest[ours, theirs, error.attribute] = max(same, error, key=attrgetter("severity"))
+            gravest[ours, theirs, error.attribute] = max(
+                same, error, key=attrgetter("severity")
+            )
             severities[ours] = max(severities[ours], error.severity)
     findings: dict[tuple[Side, str], ReportFinding] = {}
     for n, (side, group) in enumerate(groups):
@@ -218,7 +244,9 @@ def _statements(
     report: Report, other: Report, partners: Mapping[Mention, Mention]
 ) -> Iterator[Statement]:
     for mention in dict.fromkeys(filter(lambda mention: mention.says, report.mentions)):
-        partner = partners.get(mention) or (other.twin(mention) if mention.positive else None)
+        partner = partners.get(mention) or (
+            other.twin(mention) if mention.positive else None
+        )
         if partner:
             verdict = _verdict(mention, partner, report, other)
             decides = None if verdict == "not_mentioned" else partner
@@ -227,7 +255,9 @@ def _statements(
         else:
             decides = _borne_out(mention, other)
             verdict = "entailed" if decides else "not_mentioned"
-        yield Statement(report.side, mention.words, verdict, decides.sentence if decides else None)
+        yield Statement(
+            report.side, mention.words, verdict, decides.sentence if decides else None
+        )
 
 
 def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
@@ -237,7 +267,9 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
     if report.side == "candidate":
         both = ((partner, mention), other, report)
     categories: Set[Category] = {error.category for error in differences(*both)}
-    both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in categories
+    both_compare = (
+        mention.changes and partner.changes and Category.FALSE_COMPARISON in categories
+    )
     if both_compare or categories & _OTHERWISE:
         return "contradicted"
     return "not_mentioned" if categories & _MORE[report.side] else "entailed"
@@ -246,7 +278,9 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
 def _against(mention: Mention, other: Report) -> Mention | None:
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
-    there = (stated for stated in other.mentions if stated.positive and mention.negative)
+    there = (
+        stated for stated in other.mentions if stated.positive and mention.negative
+    )
     return next(filter(mention.against, there), None)
 
 
@@ -255,7 +289,9 @@ def _borne_out(mention: Mention, other: Report) -> Mention | None:
         return None
     areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
     same = [normal for normal in other.normal if mention.denies_as(normal)]
-    wide = [n for n in other.normal if len(n.sides) != 1 and areas and areas <= n.rules_out]
+    wide = [
+        n for n in other.normal if len(n.sides) != 1 and areas and areas <= n.rules_out
+    ]
     return next(iter((*same, *wide)), None)
 
 
@@ -274,7 +310,9 @@ def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the built-in judge with the lexicon at `path`, "" for its own."""
     given = {"--reply": settings.reply, "--prompt": settings.prompt}
     if wrong := [*settings.sampling, *(name for name, value in given.items() if value)]:
-        raise JudgeError(f"lexicon follows rules and takes no {', '.join(wrong)}; leave it out")
+        raise JudgeError(
+            f"lexicon follows rules and takes no {', '.join(wrong)}; leave it out"
+        )
     return LexiconJudge(rubric, Path(path) if path else None)
 
 
@@ -293,7 +331,11 @@ class LexiconJudge(Judge):
             raise JudgeError(
                 f"the built-in judge has no rules for {rubric.title}; name another with --judge"
             )
-        self._rubric, self._baseline, self._render = rubric, rubric.baseline, rubric.render
+        self._rubric, self._baseline, self._render = (
+            rubric,
+            rubric.baseline,
+            rubric.render,
+        )
         self._lexicon = load_lexicon(path) if path else load_lexicon()
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
@@ -307,7 +349,9 @@ class LexiconJudge(Judge):
         if why := self._why_not(study):
             texts["unfamiliar"] = why
         messages = tuple(Message(role, content) for role, content in texts.items())
-        return CompletionRequest(endpoint="lexicon", model=self.version, messages=messages)
+        return CompletionRequest(
+            endpoint="lexicon", model=self.version, messages=messages
+        )
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Compare the reports and write the result in the rubric's reply format.
@@ -371,7 +415,9 @@ class LexiconJudge(Judge):
         if study.modality not in (None, "xr"):
             return "modality"
         both = (study.reference, study.candidate)
-        of_reference, of_candidate = (unfamiliar_reason(report, self._lexicon) for report in both)
+        of_reference, of_candidate = (
+            unfamiliar_reason(report, self._lexicon) for report in both
+        )
         reasons = {of_reference, of_candidate}
         if "language" in reasons:
             is_english = seems_english(study.reference, self._lexicon)

@@ -135,7 +135,9 @@ class Mention:
             severity = _EASED[severity]
         for name in self.also:
             reading = self._plain(name)
-            severity = max(severity, _EASED[reading] if name in self.possible else reading)
+            severity = max(
+                severity, _EASED[reading] if name in self.possible else reading
+            )
         return severity
 
     def _plain(self, name: str) -> Severity:
@@ -143,7 +145,10 @@ class Mention:
         severity = finding.severity
         if finding.graded and self.levels:
             # "Small to moderate" is taken for small.
-            graded = {self.lexicon.levels[name]: grade for name, grade in finding.graded.items()}
+            graded = {
+                self.lexicon.levels[name]: grade
+                for name, grade in finding.graded.items()
+            }
             severity = min(graded.get(level, finding.severity) for level in self.levels)
         if not self.is_safe(finding):
             severity = max(severity, 3)  # it has to be moved
@@ -218,7 +223,9 @@ class Mention:
 
     def related(self, other: Mention) -> bool:
         """Return whether the two may be of one finding, by their names alone."""
-        return any(self.lexicon.related(a, b) for a in self.readings for b in other.readings)
+        return any(
+            self.lexicon.related(a, b) for a in self.readings for b in other.readings
+        )
 
     def denies_as(self, other: Mention) -> bool:
         """Return whether the other negative is of the same finding or structure, and side."""
@@ -230,7 +237,11 @@ class Mention:
         finding, 3 as a part that is called normal; 0 where both may be so.
         """
         is_other_level = bool(self.levels) and not self.levels & mention.levels
-        if not self.agrees_in_side(mention) or not self.agrees_in_age(mention) or is_other_level:
+        if (
+            not self.agrees_in_side(mention)
+            or not self.agrees_in_age(mention)
+            or is_other_level
+        ):
             return 0
         if self.traits and self.contrasts_with(mention):
             return 0
@@ -262,8 +273,14 @@ def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     for mention in mentions:
         for finding in findings[:MOST]:
             first = finding[0]
-            is_named = {*first.names} & {*mention.names} and not first.contrasts_with(mention)
-            if is_named and first.agrees_in_site(mention) and first.size_ratio(mention) < SAME_SIZE:
+            is_named = {*first.names} & {*mention.names} and not first.contrasts_with(
+                mention
+            )
+            if (
+                is_named
+                and first.agrees_in_site(mention)
+                and first.size_ratio(mention) < SAME_SIZE
+            ):
                 finding.append(mention)
                 break
         else:

@@ -28,7 +28,9 @@ _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _WITHIN = frozenset({"of", "in", "at"})
 _REASONS = frozenset({"due", "secondary", "because"})
 _LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
-_WITH = frozenset({"with", "adjacent", "associated", "accompanying", "overlying", "underlying"})
+_WITH = frozenset(
+    {"with", "adjacent", "associated", "accompanying", "overlying", "underlying"}
+)
 _FORWARD = {
     Kind.NEGATES_AFTER: "denial",
     Kind.HEDGES_AFTER: "doubt",
@@ -38,7 +40,17 @@ _FORWARD = {
 """The state of the words after a cue."""
 
 _CAUSES = frozenset(
-    {"due", "related", "secondary", "attributable", "attributed", "owing", "by", "from", "because"}
+    {
+        "due",
+        "related",
+        "secondary",
+        "attributable",
+        "attributed",
+        "owing",
+        "by",
+        "from",
+        "because",
+    }
 )
 """Words before what an image was made by, such as "due to technique"."""
 _MOST_TO_CAUSE = 5
@@ -46,7 +58,9 @@ _EXPANSION = frozenset({"volume", "inspiration", "inspiratory", "effort"})
 _DIRECTIONS = frozenset({"worse", "better"})
 _NEAR = 3
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
-_NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
+_NUMBERS = {
+    word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))
+}
 _MOST_BETWEEN = 5
 _BETWEEN_DESCRIBED = (
     Kind.LEVEL,
@@ -124,7 +138,9 @@ class Head:
         own: list[dict[Kind, dict[int, frozenset[str]]]] = [{}, {}]
         for kind in (Kind.LEVEL, Kind.CHANGE):
             stated = sorted(self.modifiers.get(kind, {}).items())
-            if _alternate([min(site) for site in sites], [token for token, _ in stated]):
+            if _alternate(
+                [min(site) for site in sites], [token for token, _ in stated]
+            ):
                 for part, (token, tags) in zip(own, stated, strict=True):
                     part[kind] = {token: tags}
         if not own[0]:
@@ -132,7 +148,9 @@ class Head:
         for part, site in zip(own, sites, strict=True):
             for kind in (Kind.SIDE, Kind.PLACE):
                 there = self.modifiers.get(kind, {})
-                part[kind] = {token: tags for token, tags in there.items() if token in site}
+                part[kind] = {
+                    token: tags for token, tags in there.items() if token in site
+                }
         return [replace(self, modifiers=self.modifiers | part) for part in own]
 
     def _two_sites(self) -> list[list[int]] | None:
@@ -140,8 +158,14 @@ class Head:
 
         Sides and places without a level or a change between them are one site.
         """
-        where = {*self.modifiers.get(Kind.SIDE, {}), *self.modifiers.get(Kind.PLACE, {})}
-        said = {*self.modifiers.get(Kind.LEVEL, {}), *self.modifiers.get(Kind.CHANGE, {})}
+        where = {
+            *self.modifiers.get(Kind.SIDE, {}),
+            *self.modifiers.get(Kind.PLACE, {}),
+        }
+        said = {
+            *self.modifiers.get(Kind.LEVEL, {}),
+            *self.modifiers.get(Kind.CHANGE, {}),
+        }
         sites: list[list[int]] = []
         is_new = True
         for token in sorted(where | said):
@@ -157,7 +181,8 @@ class Head:
         for kind in (Kind.SIDE, Kind.PLACE):
             there = self.modifiers.get(kind, {})
             first, second = (
-                frozenset[str]().union(*(there.get(token, ()) for token in site)) for site in sites
+                frozenset[str]().union(*(there.get(token, ()) for token in site))
+                for site in sites
             )
             if first and second:
                 return None if first & second else sites
@@ -183,7 +208,9 @@ def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
     for mark in technical:
         if head := _technical_head(line, heads_found, mark):
             _apply_technique(head)
-    return heads_found, [said for said in of_study if not _is_technical(line, said, technical)]
+    return heads_found, [
+        said for said in of_study if not _is_technical(line, said, technical)
+    ]
 
 
 def _is_technique(line: Line, mark: Mark) -> bool:
@@ -196,7 +223,9 @@ def _is_technique(line: Line, mark: Mark) -> bool:
 
 def _technical_head(line: Line, heads: Sequence[Head], mark: Mark) -> Head | None:
     """Return what is said to be due to the technique: the last of the clause before it."""
-    before = [head for head in heads if head.pivot < mark.first and head.last <= mark.first]
+    before = [
+        head for head in heads if head.pivot < mark.first and head.last <= mark.first
+    ]
     for head in reversed(before):
         if BREAK in line.between(head.last, mark.first):
             return None
@@ -212,14 +241,18 @@ def _technical_head(line: Line, heads: Sequence[Head], mark: Mark) -> Head | Non
 def _apply_technique(head: Head) -> None:
     """Take a change that is due to the technique for none, and a finding as a possible one."""
     changes = head.modifiers.get(Kind.CHANGE, {})
-    kept = {token: tags for token, tags in changes.items() if tags.isdisjoint(_DIRECTIONS)}
+    kept = {
+        token: tags for token, tags in changes.items() if tags.isdisjoint(_DIRECTIONS)
+    }
     if len(kept) < len(changes):
         head.modifiers[Kind.CHANGE] = kept
     elif head.finding:
         head.doubted = True
 
 
-def _is_technical(line: Line, said: tuple[Mark, Role], technical: Sequence[Mark]) -> bool:
+def _is_technical(
+    line: Line, said: tuple[Mark, Role], technical: Sequence[Mark]
+) -> bool:
     mark, role = said
     if role.name not in _DIRECTIONS:
         return False
@@ -246,14 +279,18 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
             continue
         whole = _described_finding(line, index)
         if whole:
-            if line.lexicon.findings[role.name].area != "pleura":  # a pleural mass is no effusion
+            if (
+                line.lexicon.findings[role.name].area != "pleura"
+            ):  # a pleural mass is no effusion
                 descriptors[whole.first].append(role.name)
             continue
         names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
         heads_found.append(Head(mark.first, mark.last, mark.first, *names))
     for head in heads_found:
         head.descriptors = descriptors.get(head.first, [])
-    heads_found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
+    heads_found.sort(
+        key=lambda head: (head.pivot, head.first, head.finding, head.structure)
+    )
     for head in heads_found:
         head.start, head.end = head.first, head.last
     return heads_found, used
@@ -268,7 +305,9 @@ def _described_finding(line: Line, index: int) -> Mark | None:
     if not mark.role(Kind.DESCRIBING) or not mark.role(Kind.FINDING):
         return None
     for later in line.marks[index + 1 : index + 1 + _NEAR]:
-        is_near = later.first - mark.last < _NEAR and not line.between(mark.last, later.first)
+        is_near = later.first - mark.last < _NEAR and not line.between(
+            mark.last, later.first
+        )
         if not is_near:
             break
         if later.role(Kind.FINDING) and not later.role(Kind.DESCRIBING):
@@ -293,7 +332,10 @@ def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
         normal = role.name == "normal"
         finding = line.lexicon.rules.get((name, role.name), "")
         if role.kind is Kind.QUALITY and (normal or finding):
-            first, last = min(quality.first, subject.first), max(quality.last, subject.last)
+            first, last = (
+                min(quality.first, subject.first),
+                max(quality.last, subject.last),
+            )
             return Head(first, last, quality.first, finding, name, normal)
     return None
 
@@ -308,7 +350,9 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark
         edge = fitting[-1].last
         if VERB in line.between(edge, quality.first) or quality.first - edge <= 1:
             return fitting
-    return [mark for mark in _after(line, index) if _described(line, quality, mark)] or fitting
+    return [
+        mark for mark in _after(line, index) if _described(line, quality, mark)
+    ] or fitting
 
 
 def _adjectival(line: Line, index: int) -> bool:
@@ -348,7 +392,9 @@ def _after(line: Line, index: int) -> list[Mark]:
             break
         if mark.role(Kind.STRUCTURE):
             listed = {*line.words[edge : mark.first]} <= {"and", "or", ","}
-            following = [other for other in line.marks if 0 <= other.first - mark.last <= 1]
+            following = [
+                other for other in line.marks if 0 <= other.first - mark.last <= 1
+            ]
             said = following and following[0].role(Kind.VERBS, Kind.QUALITY)
             if (not listed or said) if run else between:
                 break
@@ -447,7 +493,9 @@ def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -
             del state["aside"]
     elif word in (",", "and", ")"):
         denial, afresh = state.get("denial"), _starts_afresh(line, token, word, used)
-        if afresh or (word != "and" and denial and line.words[denial.last - 1] == "not"):
+        if afresh or (
+            word != "and" and denial and line.words[denial.last - 1] == "not"
+        ):
             state.pop("denial", None)
         if afresh:
             state.pop("doubt", None)
@@ -476,7 +524,8 @@ def _listed(line: Line, token: int) -> bool:
 
 def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
     return cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is not None and any(
-        cue.last <= head.first <= cue.last + _NEAR and not line.between(cue.last, head.first)
+        cue.last <= head.first <= cue.last + _NEAR
+        and not line.between(cue.last, head.first)
         for head in heads
     )
 
@@ -502,7 +551,9 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
     return reached
 
 
-def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mark, Role]]:
+def _attach(
+    line: Line, heads: Sequence[Head], used: set[int]
+) -> list[tuple[Mark, Role]]:
     """Attach each modifier to its head; return the changes without a head.
 
     The qualities that made a finding (`used`) say nothing else: "heart size is large".
@@ -516,12 +567,18 @@ def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mar
                     head.add(mark, role)
                 if not changed and role.name != "resolved":
                     of_study.append((mark, role))
-            elif role.kind in _MODIFIERS or (role.kind is Kind.LEVEL and mark.first not in used):
-                nearest = _nearest(line, [head for head in heads if _takes(line, head, role)], mark)
+            elif role.kind in _MODIFIERS or (
+                role.kind is Kind.LEVEL and mark.first not in used
+            ):
+                nearest = _nearest(
+                    line, [head for head in heads if _takes(line, head, role)], mark
+                )
                 if nearest and (role.kind is not Kind.SIDE or _is_sided(line, nearest)):
                     nearest.add(mark, role)
     for measure in line.measures:
-        if measured := _nearest(line, [head for head in heads if head.finding], measure):
+        if measured := _nearest(
+            line, [head for head in heads if head.finding], measure
+        ):
             lengths = measured.shares if measure.is_share else measured.sizes
             lengths.add(measure.value)
             measured.cover(measure.first, measure.last)
@@ -567,7 +624,9 @@ def _first_of_site(line: Line, noun: int) -> int:
     while first > 0 and noun - first < _MOST_WORDS_BEFORE_SITE:
         before = first - 1
         is_plain = line.words[before].isalpha() and not line.between(before, first)
-        if not is_plain or line.marked(before, first, Kind.SIDE, Kind.LEVEL, Kind.CHANGE):
+        if not is_plain or line.marked(
+            before, first, Kind.SIDE, Kind.LEVEL, Kind.CHANGE
+        ):
             break
         first = before
     return first
@@ -628,17 +687,23 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
     ahead = mark.first < head.first
     first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
     prices = _PRICES_AHEAD if ahead else _PRICES_AFTER
-    return sum(prices[stop] for stop in line.between(first, last)) + 0.2 * max(last - first, 0)
+    return sum(prices[stop] for stop in line.between(first, last)) + 0.2 * max(
+        last - first, 0
+    )
 
 
 def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
-    able = [head for number, head in enumerate(heads) if _can_change(line, heads, number)]
+    able = [
+        head for number, head in enumerate(heads) if _can_change(line, heads, number)
+    ]
     nearest = _nearest(line, able, mark)
     if nearest is None:
         return []
     number = able.index(nearest)
     before = able[number - 1] if number and mark.first >= nearest.last else nearest
-    if before.finding and not _WITH.isdisjoint(line.words[before.last : nearest.first + 1]):
+    if before.finding and not _WITH.isdisjoint(
+        line.words[before.last : nearest.first + 1]
+    ):
         number -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
     changed = able[number]
     if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
@@ -650,11 +715,15 @@ def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
     return [changed]
 
 
-def _joined(line: Line, heads: Sequence[Head], changed: Head, joins: Set[str]) -> Iterator[Head]:
+def _joined(
+    line: Line, heads: Sequence[Head], changed: Head, joins: Set[str]
+) -> Iterator[Head]:
     near = changed
     for head in heads:
         first, last = min(head.last, near.last), max(head.first, near.first)
-        if joins.isdisjoint(line.words[first:last]) or VERB in line.between(first, last):
+        if joins.isdisjoint(line.words[first:last]) or VERB in line.between(
+            first, last
+        ):
             return
         yield head
         near = head
@@ -664,11 +733,19 @@ def _can_change(line: Line, heads: Sequence[Head], number: int) -> bool:
     head = heads[number]
     if head.finding:
         return True
-    earlier = [one.last for one in heads[:number] if one.finding and one.last <= head.first]
+    earlier = [
+        one.last for one in heads[:number] if one.finding and one.last <= head.first
+    ]
     for first in (max(last, head.first - 4) for last in earlier):
         words = line.words[first : head.first]
-        if not _WITHIN.isdisjoint(words) or PREPOSITION in line.between(first, head.first):
+        if not _WITHIN.isdisjoint(words) or PREPOSITION in line.between(
+            first, head.first
+        ):
             return False
-    later = (one.first for one in heads[number + 1 :] if one.finding and one.first >= head.last)
+    later = (
+        one.first
+        for one in heads[number + 1 :]
+        if one.finding and one.first >= head.last
+    )
     following = next(later, None)
     return following is None or bool(line.between(head.last, following))

@@ -50,7 +50,9 @@ _OWN = re.compile(
 WHOLE = ("", "chest")
 """The structures of which a change is one of the whole study."""
 
-_BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
+_BACKWARD = frozenset(
+    {"this", "these", "it", "which", "finding", "appearance", "they", "such"}
+)
 _NONE: frozenset[str] = frozenset()
 
 
@@ -60,7 +62,9 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     for number, piece in pieces(text):
         for template in _mentions(piece, lexicon):
             mention = template.in_sentence(number)
-            near = mention.refers_back and mentions and number - mentions[-1].sentence <= 1
+            near = (
+                mention.refers_back and mentions and number - mentions[-1].sentence <= 1
+            )
             if near and (mentions[-1].positive or not mention.finding):
                 mentions[-1] = _merge(mentions[-1], mention)
             else:
@@ -75,7 +79,10 @@ def _merge(shadow: Mention, reading: Mention) -> Mention:
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
-        also=(*shadow.also, *(name for name in reading.names if name and name != shadow.finding)),
+        also=(
+            *shadow.also,
+            *(name for name in reading.names if name and name != shadow.finding),
+        ),
         possible=shadow.possible | possible,
         sides=shadow.sides | reading.sides,
         places=shadow.places | reading.places,
@@ -91,7 +98,9 @@ def _merge(shadow: Mention, reading: Mention) -> Mention:
 
 @lru_cache(maxsize=32768)
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    return tuple(mention for line in tokenise(text, lexicon) for mention in _of_line(line))
+    return tuple(
+        mention for line in tokenise(text, lexicon) for mention in _of_line(line)
+    )
 
 
 def _of_line(line: Line) -> list[Mention]:
@@ -105,17 +114,25 @@ def _of_line(line: Line) -> list[Mention]:
             continue  # a structure that is only named says where something is
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
-        number = max((n for n, (other, _) in enumerate(stated) if other.positive), default=-1)
+        number = max(
+            (n for n, (other, _) in enumerate(stated) if other.positive), default=-1
+        )
         if number >= 0 and mention.positive:
             earlier, shadow = stated[number]
             if _restates(line, earlier, shadow, mention, head):
                 stated[number] = (_merge(earlier, mention), head)
                 continue
-            if mention.finding in earlier.kind.explains and _is_linked(line, shadow, head):
+            if mention.finding in earlier.kind.explains and _is_linked(
+                line, shadow, head
+            ):
                 described = (*earlier.descriptors, mention.finding)
                 stated[number] = (replace(earlier, descriptors=described), shadow)
                 continue
-        if number >= 0 and mention.positive and _reads_as(line, *stated[number], mention, head):
+        if (
+            number >= 0
+            and mention.positive
+            and _reads_as(line, *stated[number], mention, head)
+        ):
             stated[number] = (_merge(stated[number][0], mention), head)
             continue
         if not stated and mention.positive and line.words[0] in _BACKWARD:
@@ -126,18 +143,26 @@ def _of_line(line: Line) -> list[Mention]:
     mentions = [mention for mention, _ in stated]
     if not heads and _is_all_normal(line):
         words = _quote(line, 0, len(line.words))
-        mentions.append(Mention(line.lexicon, structure=WHOLE[1], normal=True, words=words))
+        mentions.append(
+            Mention(line.lexicon, structure=WHOLE[1], normal=True, words=words)
+        )
     for mark, change in of_study:
         back = not mentions and not _BACKWARD.isdisjoint(line.words[:3])
         words = _quote(line, mark.first, mark.last)
-        mentions.append(Mention(line.lexicon, changes=change.tags, words=words, refers_back=back))
+        mentions.append(
+            Mention(line.lexicon, changes=change.tags, words=words, refers_back=back)
+        )
     return mentions
 
 
 def _is_all_normal(line: Line) -> bool:
     """Return whether the line is a word of normality alone: "Unremarkable."."""
     is_placeholder = "xxx" in line.text.lower()
-    if WHOLE[1] not in line.lexicon.structures or line.words == ["clear"] or is_placeholder:
+    if (
+        WHOLE[1] not in line.lexicon.structures
+        or line.words == ["clear"]
+        or is_placeholder
+    ):
         return False
     for mark in line.marks:
         is_whole = mark.first == 0 and mark.last == len(line.words)
@@ -150,7 +175,10 @@ _NORMAL = Role(Kind.QUALITY, "normal", frozenset({"normal"}))
 
 
 def _mention(line: Line, head: Head) -> Mention:
-    lexicon, words = line.lexicon, _quote(line, *_whole_phrase(line, head.start, head.end))
+    lexicon, words = (
+        line.lexicon,
+        _quote(line, *_whole_phrase(line, head.start, head.end)),
+    )
     sides, changes = head.tags(Kind.SIDE), head.tags(Kind.CHANGE)
     if head.normal and head.denied:
         abnormal = lexicon.structures[head.structure].abnormal
@@ -223,10 +251,16 @@ def _whole_phrase(line: Line, first: int, last: int) -> tuple[int, int]:
         for token in range(mark.first, mark.last)
     }
     least, most = max(first - _MOST_MORE, 0), min(last + _MOST_MORE, len(line.words))
-    while first > least and first - 1 not in barred and not line.between(first - 1, first):
+    while (
+        first > least and first - 1 not in barred and not line.between(first - 1, first)
+    ):
         first -= 1
     end = last
-    while end < most and end not in barred and line.between(end, end + 1) in ("", PREPOSITION):
+    while (
+        end < most
+        and end not in barred
+        and line.between(end, end + 1) in ("", PREPOSITION)
+    ):
         end += 1
     # "Opacity in" is no phrase.
     while end > last and line.between(end - 1, end):
@@ -241,7 +275,9 @@ def _quote(line: Line, first: int, last: int) -> str:
     """
     for mark in line.marks:
         if mark.first == last and mark.role(Kind.STRUCTURE, Kind.PLACE):
-            ends_in_place = any(inner.last == last and inner.role(*_WHERE) for inner in line.marks)
+            ends_in_place = any(
+                inner.last == last and inner.role(*_WHERE) for inner in line.marks
+            )
             last = mark.last if ends_in_place else last
     start, end = line.spans[first][0], line.spans[last - 1][1]
     text = line.text
@@ -249,13 +285,21 @@ def _quote(line: Line, first: int, last: int) -> str:
         closed = text.find(")", end)
         end = closed + 1 if closed >= 0 else end
     quoted = " ".join(text[start:end].replace(";", ",").split())
-    return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
+    return (
+        quoted
+        if len(quoted) <= _LONGEST_QUOTE
+        else quoted[: _LONGEST_QUOTE - 3] + "..."
+    )
 
 
-_LINKS = frozenset({"with", "of", "demonstrating", "showing", "resulting", "causing", "and"})
+_LINKS = frozenset(
+    {"with", "of", "demonstrating", "showing", "resulting", "causing", "and"}
+)
 
 
-def _restates(line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head) -> bool:
+def _restates(
+    line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head
+) -> bool:
     """Return whether the later head is of the same finding: "fracture with 40% loss of height"."""
     if earlier.finding != later.finding or not earlier.agrees_in_site(later):
         return False
@@ -273,7 +317,9 @@ def _is_linked(line: Line, shadow: Head, head: Head) -> bool:
     return not _LINKS.isdisjoint(words)
 
 
-def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head) -> bool:
+def _reads_as(
+    line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head
+) -> bool:
     first, last = shadow.last, head.first
     between, words = line.between(first, last), line.words[first:last]
     if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):
@@ -281,15 +327,23 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
     if first > last or BREAK in between:
         return False
     findings, group = line.lexicon.findings, later.kind.shadow
-    shares_shadow = group and any(findings[name].shadow == group for name in earlier.names)
-    if shares_shadow or any(line.lexicon.related(name, later.finding) for name in earlier.names):
+    shares_shadow = group and any(
+        findings[name].shadow == group for name in earlier.names
+    )
+    if shares_shadow or any(
+        line.lexicon.related(name, later.finding) for name in earlier.names
+    ):
         if line.marked(first, last, Kind.HEDGES_AFTER, Kind.LIKELY_AFTER):
             return True
-        listed = "or" in words or "/" in words or (bool(earlier.also) and JOIN in between)
+        listed = (
+            "or" in words or "/" in words or (bool(earlier.also) and JOIN in between)
+        )
     else:
         # A list of readings goes on: "edema, infection or fibrosis".
         soon = line.words[last : last + _SOON]
-        listed = bool(earlier.also) and ("or" in words or ("," in words and "or" in soon))
+        listed = bool(earlier.also) and (
+            "or" in words or ("," in words and "or" in soon)
+        )
     return listed and VERB not in between
 
 
@@ -299,7 +353,9 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
 
     Those that it says are there; where it says that of none, every finding that it names.
     """
-    said = split(_UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark)))
+    said = split(
+        _UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark))
+    )
     mentions = [mention for piece in said for mention in _mentions(piece, lexicon)]
     lines = (line for piece in said for line in tokenise(piece, lexicon))
     return _labels(lexicon, (one for one in mentions if one.positive)) or tuple(
@@ -320,7 +376,9 @@ def _labels(lexicon: Lexicon, mentions: Iterable[Mention]) -> tuple[str, ...]:
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings of which two wordings of a sentence differ."""
     old, new = (_mentions(text, lexicon) for text in (before, after))
-    return _labels(lexicon, [one for one in (*old, *new) if one not in old or one not in new])
+    return _labels(
+        lexicon, [one for one in (*old, *new) if one not in old or one not in new]
+    )
 
 
 def split(text: str) -> list[str]:
@@ -331,7 +389,9 @@ def split(text: str) -> list[str]:
 def pieces(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences outside skipped sections, with their numbers in the whole text."""
     opens = [(piece, opens_skipped_section(piece)) for piece in split(text)]
-    last_read = max((n for n, (_, opened) in enumerate(opens) if opened is False), default=-1)
+    last_read = max(
+        (n for n, (_, opened) in enumerate(opens) if opened is False), default=-1
+    )
     skipping = False
     for number, (piece, opened) in enumerate(opens):
         skipping = skipping if opened is None else opened
@@ -347,8 +407,14 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    mentions = (one for _, piece in pieces(reference) for one in _mentions(piece, lexicon))
-    return "abnormal" if any(one.positive and one.kind.abnormal for one in mentions) else "normal"
+    mentions = (
+        one for _, piece in pieces(reference) for one in _mentions(piece, lexicon)
+    )
+    return (
+        "abnormal"
+        if any(one.positive and one.kind.abnormal for one in mentions)
+        else "normal"
+    )
 
 
 class Report:
@@ -368,20 +434,32 @@ class Report:
                 self.denied[mention.finding].append(mention)
             elif mention.structure in WHOLE:
                 self.changes |= mention.changes
-        self.normal = [mention for mention in self.mentions if mention.negative][: 2 * MOST]
+        self.normal = [mention for mention in self.mentions if mention.negative][
+            : 2 * MOST
+        ]
 
     def named(self, wanted: Iterable[str]) -> list[Mention]:
         """Return the present mentions under any of the `wanted` names or readings."""
-        return [mention for name in wanted for mention in self.present.get(name, ())[:MOST]]
+        return [
+            mention for name in wanted for mention in self.present.get(name, ())[:MOST]
+        ]
 
     def twin(self, mention: Mention) -> Mention | None:
         """Return the mention that repeats this one, the same name before a related one."""
         related = self.lexicon.related
-        names = [name for name in self.present if any(related(name, n) for n in mention.names)]
+        names = [
+            name
+            for name in self.present
+            if any(related(name, n) for n in mention.names)
+        ]
         named = filter(mention.agrees_in_site, self.named(names))
         same_age = filter(mention.agrees_in_age, named)
         twins = (twin for twin in same_age if not mention.contrasts_with(twin))
-        return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
+        return min(
+            twins,
+            key=lambda n: (n.finding != mention.finding, n.sentence),
+            default=None,
+        )
 
     def contrary(self, mention: Mention) -> list[Mention]:
         """Return what contradicts `mention`, its denial before that of a wider finding."""
@@ -408,7 +486,9 @@ def align(
         {mention: mention for mention in reversed(report.mentions)}
         for report in (reference, candidate)
     )
-    same = [(first, theirs[first]) for first in reversed(ours.values()) if first in theirs]
+    same = [
+        (first, theirs[first]) for first in reversed(ours.values()) if first in theirs
+    ]
     left = [first for first in reversed(ours.values()) if first not in theirs]
     right = [first for first in reversed(theirs.values()) if first not in ours]
     pairs = _closest(left, right)
@@ -421,7 +501,9 @@ def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
     options: list[tuple[float, int, int]] = []
     there = [(j, other) for j, other in enumerate(right) if other.positive]
     for i, mention in enumerate(left):
-        likely = ((-_likeness(mention, other), i, j) for j, other in there if mention.positive)
+        likely = (
+            (-_likeness(mention, other), i, j) for j, other in there if mention.positive
+        )
         options += islice((option for option in likely if option[0] < 0), MOST)
     partners: dict[int, int] = {}
     for _, i, j in sorted(options):
@@ -466,13 +548,17 @@ def _shadows(mention: Mention) -> set[str]:
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FEWEST = 2  # one word of another language may be a name or a loan
-_DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)\s*:?", re.I)
+_DECOR = re.compile(
+    r"(?:exam\w*|findings?|impression|technique|procedure|study)\s*:?", re.I
+)
 """A heading alone does not begin a report."""
 _SOON_TOLD = 25
 """The characters in which a first sentence names its modality."""
 
 
-def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
+def unfamiliar_reason(
+    report: str, lexicon: Lexicon
+) -> Literal["language", "images"] | None:
     """Return why the rules do not fit `report`: its language or its modality.
 
     `language`: more of its words are function words of another language than of English, or of the
@@ -488,11 +574,15 @@ def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "ima
     # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
     read = _WORD.findall(" ".join(piece for _, piece in pieces(report)).lower())
     frequent = common.english | common.reports
-    known = [word in frequent or lexicon.knows(word) for word in read if len({*word}) > 1]
+    known = [
+        word in frequent or lexicon.knows(word) for word in read if len({*word}) > 1
+    ]
     is_enough = len(known) >= _FEWEST or not report.isascii()  # Chinese has no spaces
     if is_enough and sum(known) < len(known) / 2:
         return "language"
-    places = [_image(piece, lexicon) for piece in split(report) if not _DECOR.fullmatch(piece)]
+    places = [
+        _image(piece, lexicon) for piece in split(report) if not _DECOR.fullmatch(piece)
+    ]
     begins = bool(places) and places[0] is not None and places[0] <= _SOON_TOLD
     return "images" if begins or len(places) - places.count(None) > 1 else None
 

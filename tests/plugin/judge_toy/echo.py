@@ -22,7 +22,9 @@ class Echo(Judge):
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the candidate as it is."""
-        return CompletionRequest("echo", self.version, (Message("user", study.candidate),))
+        return CompletionRequest(
+            "echo", self.version, (Message("user", study.candidate),)
+        )
 
     async def complete(self, request: CompletionRequest) -> Completion:  # noqa: ARG002
         """Return the text."""

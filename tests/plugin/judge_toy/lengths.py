@@ -13,4 +13,6 @@ def compute(references: Sequence[str], candidates: Sequence[str]) -> list[float]
     return [len(b.split()) / len(a.split()) for a, b in pairs]
 
 
-LENGTH_RATIO = AddedMetric("length ratio", compute, higher_is_better=True, scale=(0, None))
+LENGTH_RATIO = AddedMetric(
+    "length ratio", compute, higher_is_better=True, scale=(0, None)
+)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import CATEGORY, ERROR, count_items, count_measures, error_item
+from judge.rubrics.categories import (
+    CATEGORY,
+    ERROR,
+    count_items,
+    count_measures,
+    error_item,
+)
 from judge.types import Annotation, Measures, ReportComparison, Study, UnparsedError
 
 STEP = Facet(
@@ -26,18 +32,26 @@ _POINTS = {"minor": 0.5, "moderate": 1.0, "major": 4.0}
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Read `[["a", "major", "text"], ...]`."""
     try:
-        found = [(str(category), str(step), str(said)) for category, step, said in json.loads(text)]
+        found = [
+            (str(category), str(step), str(said))
+            for category, step, said in json.loads(text)
+        ]
         for category, step, _ in found:
             CATEGORY[category], STEP[step]
     except (ValueError, KeyError, TypeError) as bad:
         raise UnparsedError("no list of errors", str(bad)) from bad
-    return Annotation(tuple(error_item((c,), STEP.name, step, said) for c, step, said in found))
+    return Annotation(
+        tuple(error_item((c,), STEP.name, step, said) for c, step, said in found)
+    )
 
 
 def render(annotation: Annotation) -> str:
     """Write the reply that `parse` reads."""
     return json.dumps(
-        [[item.label(CATEGORY.name), item.label(STEP.name), item.text] for item in annotation.items]
+        [
+            [item.label(CATEGORY.name), item.label(STEP.name), item.text]
+            for item in annotation.items
+        ]
     )
 
 
@@ -66,7 +80,10 @@ RUBRIC = Rubric(
     prompt="toy_scale",
     kinds=(KIND,),
     facets=(CATEGORY, STEP),
-    measures=(Measure("points", "points", (None, 0), higher_is_better=True, role="score"), *COUNTS),
+    measures=(
+        Measure("points", "points", (None, 0), higher_is_better=True, role="score"),
+        *COUNTS,
+    ),
     statistics=(
         Statistic(
             "points",
@@ -77,7 +94,13 @@ RUBRIC = Rubric(
             scale=(None, 0),
             shown=frozenset({"head", "groups", "compare"}),
         ),
-        Statistic("no_major_error", "no major error", "rate", ("n_major",), higher_is_better=True),
+        Statistic(
+            "no_major_error",
+            "no major error",
+            "rate",
+            ("n_major",),
+            higher_is_better=True,
+        ),
     ),
     worst=(Order("points", largest_first=False),),
     tally=Tally("Errors by category", ERROR, CATEGORY.name, STEP.name),
