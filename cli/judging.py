@@ -35,9 +35,9 @@ from judge.text import counted
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.combining import Shard
-    from judge.running.engine import ProgressListener
+    from judge.running.progress import ProgressListener
     from judge.running.session import JudgeSession
+    from judge.running.shard import Shard
     from judge.studies import StudySet
 
 _SEED = 20260101

@@ -63,7 +63,7 @@ def metrics(options: _Metrics) -> None:
     """
     from judge.files import check_writable, replacing
     from judge.metrics import MissingMetricError, ScoredReports, check
-    from judge.running.session import with_classes
+    from judge.running.run import with_classes
     from judge.stats.intervals import Draws
     from judge.stats.summary import check_fields
     from judge.tables.comparison import metrics_document

@@ -21,8 +21,9 @@ from judge.text import counted, harmless
 if TYPE_CHECKING:
     from judge.backends import Judge
     from judge.running.cost import SpendingLimit
-    from judge.running.engine import Progress, ProgressListener, RunStoppedError
-    from judge.running.session import JudgeSession, RunResult
+    from judge.running.progress import Progress, ProgressListener, RunStoppedError
+    from judge.running.run import RunResult
+    from judge.running.session import JudgeSession
     from judge.studies import StudySet
     from judge.types import Study
 
@@ -46,7 +47,7 @@ class Owner:
 @contextmanager
 def watching() -> Iterator[ProgressListener]:
     """Show a run's progress; if it is stopped, say how to go on and exit."""
-    from judge.running.engine import RunStoppedError
+    from judge.running.progress import RunStoppedError
 
     try:
         with _shown() as listener:
@@ -58,7 +59,7 @@ def watching() -> Iterator[ProgressListener]:
 @contextmanager
 def _shown() -> Iterator[ProgressListener]:
     """Show one line that is rewritten on a terminal, else a line every 30 s."""
-    from judge.running.engine import ProgressListener
+    from judge.running.progress import ProgressListener
 
     if owner := click.get_current_context().find_object(Owner):
         yield ProgressListener(owner.tick, note)
@@ -125,8 +126,8 @@ def _span(seconds: float) -> str:
 
 
 def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunResult:  # noqa: ANN401
-    """Judge studies into a run folder, as `judge.running.session.run`; say what it cost."""
-    from judge.running.session import run
+    """Judge studies into a run folder, as `judge.running.run.run`; say what it cost."""
+    from judge.running.run import run
 
     with session:
         finished = run(session, studies, **more)
@@ -204,7 +205,7 @@ def end_uncovered(
 
 def _end_stopped(error: RunStoppedError) -> NoReturn:
     """Say how far a run came, what it cost and how to go on, and exit."""
-    from judge.running.engine import INTERRUPTED, TERMINATED
+    from judge.running.progress import INTERRUPTED, TERMINATED
 
     progress, command = (
         error.progress,

@@ -27,9 +27,9 @@ from judge.jsonio import json_or_word
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
+    from judge.running.shard import Shard
     from judge.studies import NamedFields
 
 ROLES = ("id", "candidate", "reference", "class", "patient")
@@ -141,7 +141,7 @@ class StudyOptions(ReportOptions):
             return None
         if self.references:
             raise click.UsageError("--shard is for studies with one reference each")
-        from judge.running.combining import Shard
+        from judge.running.shard import Shard
 
         return Shard.of(self.shard)
 
@@ -290,7 +290,8 @@ class RunningOptions(JudgeOptions):
         """Return the session of a judge, with the options' settings; nothing is asked."""
         from judge.backends import JudgeSettings
         from judge.backends.hosted import HostedJudge
-        from judge.running.session import JudgeSession, RequestPolicy
+        from judge.running.policy import RequestPolicy
+        from judge.running.session import JudgeSession
 
         sampling: dict[str, object] = {}
         if self.temperature is not None:

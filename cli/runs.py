@@ -29,7 +29,7 @@ def runs(options: _Runs) -> None:
     """
     from judge.manifest import MANIFEST
     from judge.running.folder import Run
-    from judge.running.session import RUNS
+    from judge.running.run import RUNS
     from judge.tables.run import described_run, runs_document
 
     folders = options.folders or (RUNS,)

@@ -24,7 +24,8 @@ from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
 from judge.cli.run_options import RunningOptions, column_option, section_option
 
 if TYPE_CHECKING:
-    from judge.running.session import JudgeSession, RunResult
+    from judge.running.run import RunResult
+    from judge.running.session import JudgeSession
     from judge.stress.report import StressReport
     from judge.studies import StudySet
 
@@ -203,7 +204,7 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
-    from judge.running.session import default_folder, with_classes
+    from judge.running.run import default_folder, with_classes
     from judge.stress.report import RUNS
 
     signature = session.signature(*with_classes(studies))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from judge.api import annotate, merge, panel, run
     from judge.comparing.leaderboard import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
-    from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
-    from judge.running.session import RequestPolicy
+    from judge.running.policy import RequestPolicy
+    from judge.running.progress import RunStoppedError
     from judge.stats.significance import Resampling
     from judge.stress.report import StressReport, stress_report
     from judge.types import (

@@ -19,21 +19,22 @@ import pandas as pd
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.backends.base import Recognised
-from judge.running.combining import Shard
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
-from judge.running.engine import (
+from judge.running.engine import judge_all, judge_set
+from judge.running.folder import Run
+from judge.running.policy import RequestPolicy
+from judge.running.progress import (
     INTERRUPTED,
     ProgressListener,
     RunStoppedError,
     StopSignal,
-    judge_all,
-    judge_set,
 )
-from judge.running.folder import Run
 from judge.running.records import StudyResult, corrected_report
-from judge.running.session import JudgeSession, RequestPolicy, with_classes
-from judge.running.session import run as run_session
+from judge.running.run import run as run_session
+from judge.running.run import with_classes
+from judge.running.session import JudgeSession
+from judge.running.shard import Shard
 from judge.stats.summary import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import NamedFields, StudySet, from_python
 from judge.studies.study_set import attach_context

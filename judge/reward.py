@@ -16,8 +16,8 @@ from judge.api import BackgroundJudge, ContextOptions, context_of, session_of
 from judge.backends import LEXICON
 from judge.plugins import version
 from judge.rubrics.quantities import reward_of
+from judge.running.policy import RequestPolicy
 from judge.running.records import StudyResult
-from judge.running.session import RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_python
 from judge.studies.study_set import attach_context, prior_report

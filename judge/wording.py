@@ -70,7 +70,7 @@ def for_python(text: str) -> str:
 @contextmanager
 def in_python() -> Iterator[None]:
     """Raise the errors of the block or function in the words of Python."""
-    from judge.running.engine import RunStoppedError
+    from judge.running.progress import RunStoppedError
 
     try:
         yield

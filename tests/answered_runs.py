@@ -13,7 +13,7 @@ from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
 from judge.running.folder import ANNOTATIONS
 from judge.running.records import StudyResult, read
-from judge.running.session import write_run
+from judge.running.run import write_run
 from judge.signature import studies_digest
 from judge.stats.summary import DEFAULT_BY
 from judge.types import Completion, Failed, Measures, Study

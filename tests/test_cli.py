@@ -19,7 +19,7 @@ from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
 from judge.cli import COMMANDS, main
-from judge.running.engine import Progress
+from judge.running.progress import Progress
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 

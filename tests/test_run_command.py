@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 from judge import JudgeError, annotate, backends, rubrics
-from judge.running.engine import ProgressListener, judge_set
+from judge.running.engine import judge_set
 from judge.running.folder import Run, writing
+from judge.running.policy import RequestPolicy
+from judge.running.progress import ProgressListener
 from judge.running.records import (
     StudyResult,
     outcome_of,
@@ -22,7 +24,8 @@ from judge.running.records import (
     study_of,
     to_record,
 )
-from judge.running.session import JudgeSession, RequestPolicy, write_run
+from judge.running.run import write_run
+from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet, from_python
 from judge.types import Annotated, Failed, Study, Unparsed

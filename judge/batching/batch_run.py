@@ -39,15 +39,8 @@ from judge.batching.provider import (
     State,
 )
 from judge.running.cost import Prices, unbounded
-from judge.running.engine import (
-    GO_ON,
-    EarlyAnswers,
-    Progress,
-    ProgressListener,
-    Question,
-    RunStoppedError,
-    recall,
-)
+from judge.running.engine import GO_ON, EarlyAnswers, Question, recall
+from judge.running.progress import Progress, ProgressListener, RunStoppedError
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet

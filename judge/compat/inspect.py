@@ -13,8 +13,9 @@ from inspect_ai.solver import TaskState
 from judge.api import BackgroundJudge, JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.quantities import measure_of
+from judge.running.policy import RequestPolicy
 from judge.running.records import to_record
-from judge.running.session import RequestPolicy, with_classes
+from judge.running.run import with_classes
 from judge.studies import from_python
 from judge.studies.study_set import attach_context
 from judge.text import says_nothing

@@ -22,7 +22,7 @@ from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
 from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
 from judge.running.records import SampleRead, StudyResult
-from judge.running.session import with_classes, write_run
+from judge.running.run import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, reserved_names
 from judge.studies.columns import model_of, normalise_name, one_type, rename_reserved

@@ -29,7 +29,8 @@ from judge.backends.base import (
 from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import AdaptedError, OnceMoreError, Refusals, RequestForm
 from judge.running.cost import Prices, unbounded
-from judge.running.engine import Question, StoppedError, StopSignal
+from judge.running.engine import Question
+from judge.running.progress import StoppedError, StopSignal
 from judge.running.records import CachedAnswer
 from judge.types import Completion, CompletionRequest, JudgeError
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,10 @@ from judge.running.engine import COMPOSED
 from judge.running.folder import MADE_BY, Run, claim, damaged, lines_of
 from judge.running.panel import Aggregation, Rule, aggregate, apart
 from judge.running.records import StudyResult, read, result_of
-from judge.running.session import kind_of, now, with_current_version, write_run
+from judge.running.run import now, write_run
+from judge.running.session import kind_of, with_current_version
+from judge.running.shard import Shard
 from judge.signature import Signature, StudiesDigest
-from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
 
 if TYPE_CHECKING:
@@ -39,50 +39,6 @@ _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
 
 
 # Shards
-
-
-def shard_of(study_id: str, count: int) -> int:
-    """Return the shard, from 1, that a study falls in: by its id and how many there are alone."""
-    digest = hashlib.sha256(study_id.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest) % count + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """The `index`-th of `count` parts of a set, from 1; written 3/8."""
-
-    index: int
-    count: int
-
-    @classmethod
-    def of(cls, value: object) -> Shard:
-        """Return the shard that a user names, as `3/8` or (3, 8); raises `JudgeError`."""
-        text = "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        if match := re.fullmatch(r"\s*(\d{1,9})/(\d{1,9})\s*", text, re.ASCII):
-            shard = cls(*map(int, match.groups()))
-            if 1 <= shard.index <= shard.count:
-                return shard
-        raise JudgeError(
-            f"{value!r} is no shard: write I/N, such as 3/8 for the third of eight"
-        )
-
-    def __str__(self) -> str:
-        return f"{self.index}/{self.count}"
-
-    def rows(self, studies: StudySet) -> list[int]:
-        """Return which rows of `studies` fall in this shard."""
-        ids = enumerate(studies.study_ids)
-        return [row for row, name in ids if shard_of(name, self.count) == self.index]
-
-    def record(self, studies: StudySet, notes: Sequence[str]) -> dict[str, Any]:
-        """Return what its manifest says to be merged by; `notes` are about all studies."""
-        places = " ".join(map(str, self.rows(studies)))
-        about = {
-            "n_whole": len(studies),
-            "places": places,
-            "notes_of_input": list(notes),
-        }
-        return {**asdict(self), **about}
 
 
 def merge(runs: Sequence[Run], out: Path) -> Run:

@@ -24,7 +24,7 @@ from judge.files import write_regular
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.running.engine import Progress
+    from judge.running.progress import Progress
 
 REQUEST, REFUSED = "request.json", 2
 

@@ -21,9 +21,11 @@ from faultserver import FaultServer
 from judge import backends
 from judge.cli import main
 from judge.rubrics import Rubric
-from judge.running.engine import Progress, ProgressListener, judge_set
+from judge.running.engine import judge_set
+from judge.running.policy import RequestPolicy
+from judge.running.progress import Progress, ProgressListener
 from judge.running.records import StudyResult
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_python
 
 # What variables with keys and addresses begin with.

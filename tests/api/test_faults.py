@@ -14,7 +14,7 @@ from support import REPLIES
 
 from judge import annotate
 from judge.rubrics import Rubric
-from judge.running.engine import RunStoppedError
+from judge.running.progress import RunStoppedError
 from judge.running.records import StudyResult
 from judge.studies import from_python
 from judge.types import Annotated, Failed, JudgeError, Unparsed

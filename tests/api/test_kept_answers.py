@@ -18,7 +18,9 @@ from judge.running.combining import rescore
 from judge.running.cost import forecast
 from judge.running.evidence import with_evidence
 from judge.running.folder import Run
-from judge.running.session import JudgeSession, RequestPolicy, RunResult, run
+from judge.running.policy import RequestPolicy
+from judge.running.run import RunResult, run
+from judge.running.session import JudgeSession
 from judge.types import Annotated
 
 Made = Callable[[int], Shell]

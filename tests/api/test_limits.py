@@ -11,7 +11,7 @@ import pytest
 from judge.backends.base import CHAT, Client, Mode, UnreachableError
 from judge.backends.connection import NO_KEY, Connection, Pool
 from judge.running.cached_client import Limiter
-from judge.running.engine import StoppedError, StopSignal
+from judge.running.progress import StoppedError, StopSignal
 from judge.types import Completion
 
 

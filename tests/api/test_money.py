@@ -16,8 +16,10 @@ from judge.backends.openai import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.running import cached_client
 from judge.running.cost import Forecast, Prices, SpendingLimit, forecast
-from judge.running.engine import ProgressListener, RunStoppedError
-from judge.running.session import JudgeSession, RequestPolicy, run
+from judge.running.policy import RequestPolicy
+from judge.running.progress import ProgressListener, RunStoppedError
+from judge.running.run import run
+from judge.running.session import JudgeSession
 from judge.types import CompletionRequest, Message, Usage
 
 N = 12

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judge import backends
-from judge.running.combining import Shard
 from judge.running.folder import ANNOTATIONS, SUMMARY, TABLE_CSV, TABLE_PARQUET, Run
-from judge.running.session import JudgeSession, RequestPolicy, run
+from judge.running.policy import RequestPolicy
+from judge.running.run import run
+from judge.running.session import JudgeSession
+from judge.running.shard import Shard
 from judge.studies import StudySet
 
 FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY)

@@ -12,8 +12,9 @@ from cluster.clusterhelp import in_shards, judged
 from support import EXAMPLES
 
 from judge import JudgeError
-from judge.running.combining import Shard, merge
+from judge.running.combining import merge
 from judge.running.folder import Run
+from judge.running.shard import Shard
 from judge.studies import StudySet, read_pair
 
 

@@ -11,8 +11,8 @@ from cluster.clusterhelp import manifest
 from support import EXAMPLES, Invoke
 
 from judge import JudgeError
-from judge.running.combining import Shard, shard_of
 from judge.running.folder import Run
+from judge.running.shard import Shard, shard_of
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
 

@@ -14,7 +14,7 @@ from judge import jsonio
 from judge.backends.base import TIMEOUT
 from judge.cli.run_options import RunningOptions
 from judge.running import engine
-from judge.running.session import RequestPolicy
+from judge.running.policy import RequestPolicy
 from judge.service import app, comparisons, jobs
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.studies import load

@@ -13,9 +13,11 @@ from pathlib import Path
 from faultserver import Behaviour, FaultServer
 
 from judge import backends, prompts, rubrics
-from judge.running.engine import Progress, ProgressListener, judge_set
+from judge.running.engine import judge_set
+from judge.running.policy import RequestPolicy
+from judge.running.progress import Progress, ProgressListener
 from judge.running.records import StudyResult
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_python
 from judge.types import Annotation
 

@@ -18,7 +18,7 @@ from judge.running.combining import entries, rescore
 from judge.running.cost import forecast
 from judge.running.engine import COMPOSED
 from judge.running.folder import Run
-from judge.running.session import run
+from judge.running.run import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 REFERENCE = "Small effusion. Heart normal. No mass."

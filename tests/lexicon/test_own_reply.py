@@ -12,7 +12,9 @@ from judge import rubrics
 from judge.backends.lexicon.judge import LexiconJudge
 from judge.rubrics import Rubric
 from judge.running.folder import Run
-from judge.running.session import JudgeSession, RequestPolicy, run
+from judge.running.policy import RequestPolicy
+from judge.running.run import run
+from judge.running.session import JudgeSession
 from judge.studies import read_pair
 from judge.types import Annotation
 

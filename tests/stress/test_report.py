@@ -18,7 +18,9 @@ import judge
 from judge import rubrics
 from judge.backends.base import Judge, StudyError
 from judge.running.folder import Run
-from judge.running.session import JudgeSession, RequestPolicy, run
+from judge.running.policy import RequestPolicy
+from judge.running.run import run
+from judge.running.session import JudgeSession
 from judge.stats.intervals import wilson
 from judge.stress.report import scale_of
 from judge.studies import read_pair

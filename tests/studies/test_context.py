@@ -9,7 +9,7 @@ from support import Invoke, write_json
 
 from judge import prompts
 from judge.running.folder import Run
-from judge.running.session import input_notes
+from judge.running.run import input_notes
 from judge.studies import StudySet, from_python, read_pair
 from judge.studies.study_set import attach_context, read_context
 from judge.types import Failed, JudgeError, Study

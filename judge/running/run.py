@@ -1,0 +1,292 @@
+"""One run from its studies to its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    nullcontext,
+    suppress,
+)
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge import plugins
+from judge.backends import Judge
+from judge.backends.hosted import HostedJudge
+from judge.manifest import FORMAT
+from judge.plugins import version
+from judge.rubrics import Rubric
+from judge.running.engine import judge_set
+from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
+from judge.running.progress import PASSING, Progress, ProgressListener
+from judge.running.records import StudyResult
+from judge.running.session import JudgeSession
+from judge.signature import Signature, safe_name
+from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
+from judge.studies import StudySet
+from judge.studies.study_set import compares, first_ids, prior_report
+from judge.text import says_nothing
+
+if TYPE_CHECKING:
+    from judge.running.panel import Rule
+    from judge.running.shard import Shard
+
+
+def input_notes(judge: Judge, studies: StudySet) -> list[str]:
+    """Return what a run says of all its studies, whichever part of them it judges."""
+    return [*studies.notes, *_empty_note(studies), *_earlier_note(judge, studies)]
+
+
+def _empty_note(studies: StudySet) -> list[str]:
+    """Return the note about candidates without a text, none where there is no such."""
+    empty = studies.empty_candidates
+    if not empty:
+        return []
+    some = (
+        f"{len(empty):,} of {len(studies):,} candidates are empty ({first_ids(empty)})"
+    )
+    return [f"{some}, and are judged like any other: what they lack counts"]
+
+
+def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
+    """Return the note about references that compare with a report that the judge is not shown."""
+    field = studies.judge_context.prior
+    # The built-in judge has no prompt, and reads no earlier report.
+    priors = (
+        studies.fields[field] if field and judge.prompts else (None,) * len(studies)
+    )
+    n = 0
+    for reference, prior in zip(studies.references, priors, strict=True):
+        if compares(reference) and prior_report(prior) is None:
+            n += 1
+    if not n:
+        return []
+    compare = "reference compares" if n == 1 else "references compare"
+    some = f"{n:,} of {len(studies):,} {compare}"
+    return [f"{some} with an earlier examination that the judge is not shown"]
+
+
+RUNS = Path("judge-runs")
+
+
+_SELDOM = ("repeat", "scale", "served", "batches", "shard", "combined", "of_candidates")
+
+
+# The packages that had a hand in a run; those that run a model on this machine may be missing.
+_PACKAGES = (
+    *("instructor", "pandas", "pyarrow", "pyyaml"),
+    *("vllm", "torch", "transformers", "tokenizers"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run's folder, what is printed of it, and what it took."""
+
+    path: Path
+    summary: dict[str, Any]
+    progress: Progress
+
+
+def run(
+    session: JudgeSession,
+    studies: StudySet,
+    *,
+    out: Path | None = None,
+    by: Sequence[str] = DEFAULT_BY,
+    arguments: Mapping[str, object] | None = None,
+    shard: Shard | None = None,
+    references: Rule | None = None,
+    listener: ProgressListener | None = None,
+    also: Callable[[StudyResult], None] = lambda _judged: None,
+    asking: AbstractContextManager[object] | None = None,
+) -> RunResult:
+    """Judge `studies` and write the run's folder, whole or not at all.
+
+    `out` defaults to a folder below `judge-runs`; `also` is given the end of each question;
+    `asking` is entered once folder and fields are checked. Raises `JudgeError` for a folder with
+    another run or an unknown field, `RunStoppedError` for a run that was interrupted or ran out of
+    money.
+    """
+    rubric, judge, started = session.rubric, session.judge, now()
+    studies, class_source = with_classes(studies)
+    whole, several = studies, None
+    if references:
+        from judge.running.panel import SeveralReferences
+
+        several = SeveralReferences(studies, references)
+        studies, rubric = several.asked, several.rubric(rubric)
+    asked = studies
+
+    def signed(*, as_asked: bool = False) -> str:
+        signature = session.signature(asked, class_source, shard, as_asked=as_asked)
+        if several:
+            return str(Signature.parse(signature).adding(f"references:{references}"))
+        return signature
+
+    line = signed()
+    path = out or default_folder(session, whole.model, signed(as_asked=True))
+    claim(path, line)
+    studies = studies.take(shard.rows(whole)) if shard else studies
+    fields = [*whole.fields, *(several.fields if several else ())]
+    check_fields(by, TableBuilder(rubric, fields).columns)
+    with asking or nullcontext(), writing(path, rubric, fields) as writer:
+
+        def keep(judged: StudyResult) -> None:
+            (several or writer).add(judged)
+            also(judged)
+
+        progress = judge_set(session, studies, keep, listener or ProgressListener())
+        progress.add_spent(session.asked_before)
+        progress.from_cache -= session.asked_before.asked
+        if judge.log is not None:
+            shutil.move(judge.log, writer.staging / SERVER_LOG)
+        about: list[str] = []
+        judged_pairs = studies
+        if several:
+            studies, about = whole, several.write(writer, session.rubric)
+        about_input = input_notes(judge, whole)
+        recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
+        made_by: dict[str, object] = {
+            "signature": signed(),  # by now it is known what the model takes
+            "rubric": rubric.name,
+            "model": studies.model,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "prompt": judge.prompt.name if judge.prompt else None,
+            "section": studies.section,
+            "class_source": class_source,
+            "omitted": dict(studies.omitted),
+            "notes": [*about_input, *about],
+        }
+        if recognised is not None:
+            made_by["recognised"] = recognised
+        manifest = {
+            "repeat": session.repeat,
+            "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
+            "served": _served(judge, writer),
+            "batches": list(session.batches),
+            "shard": shard and shard.record(whole, about_input),
+            "combined": several and several.record,
+            "of_candidates": sorted(studies.of_candidates),
+            "arguments": dict(arguments or {}),
+            "inputs": [asdict(file) for file in studies.inputs],
+            "fields": fields,
+            "read_from": {
+                role: name for role, name in studies.read_from.items() if name
+            },
+            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
+            "effort": {**asdict(session.policy), "concurrency": session.concurrency},
+            "spent": {k: v for k, v in asdict(progress).items() if k not in PASSING},
+            "started": started,
+            "finished": now(),
+        }
+        summary = finish(writer, made_by, manifest, by)
+    return RunResult(path, summary, progress)
+
+
+def _served(judge: Judge, writer: RunWriter) -> dict[str, object] | None:
+    """Return who served a model behind an API, under which names it answered, and when.
+
+    A provider may answer with another version of a model from one month to the next.
+    """
+    if not isinstance(judge, HostedJudge) or not judge.provider:
+        return None
+    return {
+        "provider": judge.provider,
+        "model": judge.served_as,
+        "answered_as": dict(sorted(writer.answered_as.items())),
+        "answered_between": writer.answered_between,
+    }
+
+
+def now() -> str:
+    """Return the time, as in manifests."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def finish(
+    writer: RunWriter,
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> dict[str, Any]:
+    """Write what is said of all studies, and put the run in its place; returns the summary."""
+    table = writer.table()
+    made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
+    summary = {**made_by, **summarise(table, writer.rubric, by)}
+    if writer.failures:
+        summary["failures"] = writer.failures
+    known = {
+        name: value for name, value in manifest.items() if value or name not in _SELDOM
+    }
+    writer.finish(
+        table, summary, {"format": FORMAT, **made_by, **known, "versions": versions()}
+    )
+    return summary
+
+
+def write_run(
+    path: Path,
+    rubric: Rubric,
+    ends: Iterable[StudyResult],
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> None:
+    """Write the run of studies whose ends are known, whole or not at all."""
+    with writing(path, rubric, manifest["fields"]) as writer:
+        check_fields(by, writer.builder.columns)
+        for end in ends:
+            writer.add(end)
+        finish(writer, made_by, manifest, by)
+
+
+def with_classes(studies: StudySet) -> tuple[StudySet, str]:
+    """Fill in the classes that are not given from the references; returns their source too."""
+    inferred = tuple(study_class is None for study_class in studies.study_classes)
+    if not any(inferred):
+        return studies, studies.class_field or ""
+    from judge.backends import lexicon  # loads pydantic, which not every run needs
+
+    rules = lexicon.load()
+    classes = [
+        lexicon.study_class(report, rules)
+        if given is None and not says_nothing(report)
+        else given
+        for given, report in zip(
+            studies.study_classes, studies.full_references, strict=True
+        )
+    ]
+    source = "+".join(filter(None, (studies.class_field, f"inferred({rules.version})")))
+    return replace(
+        studies, study_classes=tuple(classes), class_inferred=inferred
+    ), source
+
+
+def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
+    """Return the folder of the run with this signature, below `judge-runs`."""
+    parts = map(safe_name, (model or "", session.rubric.name, session.judge.name))
+    digest = hashlib.sha256(line.encode()).hexdigest()[:8]
+    return RUNS / "-".join(filter(None, (*parts, digest)))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that had a hand in a run."""
+    installed = {}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            installed[name] = metadata.version(name)
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "judge": version(),
+        **installed,
+        **plugins.versions(),
+    }
