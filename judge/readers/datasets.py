@@ -28,7 +28,7 @@ from judge.rubrics.fineradscore.parse import severity_of
 from judge.rubrics.green.parse import MATCHED
 from judge.sentences import lines
 from judge.studies.columns import normalise_name, stem_of
-from judge.studies.study_set import InputFile
+from judge.studies.input_table import InputFile
 from judge.types import Edit, JudgeError
 
 AUTO = "auto"
