@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.reports import WHOLE, Report
+from judge.backends.lexicon.reports import WHOLE, ReadReport
 from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
@@ -32,7 +32,9 @@ class Error(Discrepancy):
     against: Mention | None = None
 
 
-def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
+def differences(
+    pair: Pair, reference: ReadReport, candidate: ReadReport
+) -> list[Error]:
     """Return the differences of one finding that both reports have, at most one of a kind.
 
     What another mention of the same finding in the same report bears out is no error.
@@ -52,7 +54,7 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
     return [error for error in errors if error]
 
 
-def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
+def nuances(pair: Pair, reference: ReadReport, candidate: ReadReport) -> list[Error]:
     """Return the differences in certainty and precision, which the six categories do not cover.
 
     They matter where the finding is urgent when certain, and where the two names weigh differently.
@@ -64,7 +66,9 @@ def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
 class _Both:
     """Two mentions of one finding, and all that each report says of it."""
 
-    def __init__(self, pair: Pair, reference: Report, candidate: Report) -> None:
+    def __init__(
+        self, pair: Pair, reference: ReadReport, candidate: ReadReport
+    ) -> None:
         self.pair = self.ours, self.theirs = ours, theirs = pair
         self.reference, self.candidate = reference, candidate
         names = sorted({*ours.names, *theirs.names})
@@ -388,7 +392,7 @@ def _change_weight(
 
 
 def unpaired(
-    alone: Sequence[Sequence[Mention]], reference: Report, candidate: Report
+    alone: Sequence[Sequence[Mention]], reference: ReadReport, candidate: ReadReport
 ) -> tuple[list[Error], list[Pair]]:
     """Return the errors about the mentions of each report `alone`, one a finding.
 
@@ -435,7 +439,7 @@ def unpaired(
     return errors, twins
 
 
-def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
+def _is_blocked(mention: Mention, report: ReadReport, other: ReadReport) -> bool:
     denied = other.denied.get(mention.finding, ())[:MOST]
     denial = next((normal for normal in denied if normal.against(mention)), None)
     if denial is None or denial not in report.denied.get(mention.finding, ()):
@@ -445,7 +449,7 @@ def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
     )
 
 
-def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
+def _unpaired_error(mention: Mention, report: ReadReport, other: ReadReport) -> Error:
     finding, severity = mention.kind, mention.weight
     contrary = other.contrary(mention)
     against, others = next(iter(contrary), None), contrary[1:]
@@ -469,14 +473,18 @@ def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
 
 
 def _quote_both(
-    mention: Mention, against: Mention | None, rest: str, report: Report, other: Report
+    mention: Mention,
+    against: Mention | None,
+    rest: str,
+    report: ReadReport,
+    other: ReadReport,
 ) -> tuple[str, int | None, int | None]:
     text = f'The {report.side} says "{mention.words}", the {other.side} {rest}.'
     ours, theirs = mention.sentence, against.sentence if against else None
     return (text, ours, theirs) if report.side == "reference" else (text, theirs, ours)
 
 
-def _only_unchanged(mention: Mention, report: Report) -> bool:
+def _only_unchanged(mention: Mention, report: ReadReport) -> bool:
     parts, area = report.lexicon.structures, mention.kind.area
     stated = [one for one in report.mentions if one.structure and not one.finding]
     about = [one for one in stated if area in parts[one.structure].rules_out]
@@ -484,7 +492,7 @@ def _only_unchanged(mention: Mention, report: Report) -> bool:
     return is_unchanged and not any(one.normal for one in about)
 
 
-def wider_changes(reference: Report, candidate: Report) -> list[Error]:
+def wider_changes(reference: ReadReport, candidate: ReadReport) -> list[Error]:
     """Return comparisons with an earlier study that the candidate leaves out or adds.
 
     They are said of a structure, of the whole study, or of something now gone.
@@ -497,7 +505,7 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
     return errors + [error for error in added if error.finding not in clashing]
 
 
-def _wider_changes(report: Report, other: Report) -> list[Error]:
+def _wider_changes(report: ReadReport, other: ReadReport) -> list[Error]:
     said: dict[tuple[str, frozenset[str]], Mention] = {}
     for mention in report.mentions:
         name = mention.structure.replace("_", " ") or "study"
@@ -523,7 +531,7 @@ def _wider_changes(report: Report, other: Report) -> list[Error]:
     return errors
 
 
-def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
+def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None]:
     if mention.finding:
         # Where the finding is still there, that is the error.
         denials = report.denied.get(mention.finding, ())

@@ -22,8 +22,8 @@ from judge.backends.lexicon.errors import (
 from judge.backends.lexicon.mentions import Mention, Pair, group_mentions
 from judge.backends.lexicon.reports import (
     LEAST_RECOGNISED,
+    ReadReport,
     Recognised,
-    Report,
     align,
     recognised,
     seems_english,
@@ -68,8 +68,8 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     order. Reports in which nothing is recognised match in the sentences they share.
     """
     both = (
-        Report(reference, "reference", lexicon),
-        Report(candidate, "candidate", lexicon),
+        ReadReport(reference, "reference", lexicon),
+        ReadReport(candidate, "candidate", lexicon),
     )
     same, differing, *alone = align(*both)
     more, twins = unpaired(alone, *both)
@@ -120,7 +120,10 @@ def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
 
 
 def _matched(
-    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
+    reference: ReadReport,
+    candidate: ReadReport,
+    errors: Sequence[Error],
+    pairs: Sequence[Pair],
 ) -> tuple[str, ...]:
     """Return the findings of the reference that the candidate has too, once each, in its words.
 
@@ -147,7 +150,7 @@ def _matched(
 
 
 def _agreed_normals(
-    reference: Report, candidate: Report, errors: Sequence[Error]
+    reference: ReadReport, candidate: ReadReport, errors: Sequence[Error]
 ) -> Iterator[Mention]:
     """Yield the denials and normal structures of the reference that the candidate has too.
 
@@ -189,7 +192,10 @@ def _plain(text: str) -> str:
 
 
 def _compare_findings(
-    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
+    reference: ReadReport,
+    candidate: ReadReport,
+    errors: Sequence[Error],
+    pairs: Sequence[Pair],
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
     """Return the abnormal findings of both reports, once each, and how they differ.
 
@@ -241,7 +247,7 @@ def _compare_findings(
 
 
 def _statements(
-    report: Report, other: Report, partners: Mapping[Mention, Mention]
+    report: ReadReport, other: ReadReport, partners: Mapping[Mention, Mention]
 ) -> Iterator[Statement]:
     for mention in dict.fromkeys(filter(lambda mention: mention.says, report.mentions)):
         partner = partners.get(mention) or (
@@ -260,7 +266,9 @@ def _statements(
         )
 
 
-def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
+def _verdict(
+    mention: Mention, partner: Mention, report: ReadReport, other: ReadReport
+) -> str:
     if mention == partner or not mention.positive:
         return "entailed"
     both = ((mention, partner), report, other)
@@ -275,7 +283,7 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
     return "not_mentioned" if categories & _MORE[report.side] else "entailed"
 
 
-def _against(mention: Mention, other: Report) -> Mention | None:
+def _against(mention: Mention, other: ReadReport) -> Mention | None:
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
     there = (
@@ -284,7 +292,7 @@ def _against(mention: Mention, other: Report) -> Mention | None:
     return next(filter(mention.against, there), None)
 
 
-def _borne_out(mention: Mention, other: Report) -> Mention | None:
+def _borne_out(mention: Mention, other: ReadReport) -> Mention | None:
     if not mention.negative:
         return None
     areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
