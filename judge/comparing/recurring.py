@@ -22,6 +22,7 @@ from judge.stats.intervals import USUAL_DRAWS, Codes, rate_interval
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pairs
+from judge.stats.statistic import Rate
 from judge.stats.summary import OUTCOMES, patients
 from judge.text import counted
 from judge.types import Annotated, Edit, Item, JudgeError
@@ -249,7 +250,12 @@ def _tests(
         ]
         values[f"error group {number}"] = np.array(has_error, float)
     metrics = tuple(
-        Metric(name, name, "rate", higher_is_better=False, study_label=name)
+        Metric(
+            name=name,
+            label=name,
+            statistic=Rate(name, name, measures=(name,), higher_is_better=False),
+            study_label=name,
+        )
         for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})

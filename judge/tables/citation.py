@@ -7,20 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.rubrics.contract import Rubric, Source, Statistic, source
+from judge.rubrics.contract import Rubric, Source, source
 from judge.signature import Signature
+from judge.stats.estimate import Estimate
+from judge.stats.statistic import Statistic
 from judge.tables.forms import latex
-from judge.text import counted, left_out, number, recognised_text
+from judge.tables.kinds import figure_kind, printed
+from judge.text import counted, left_out, recognised_text
 
-_WILSON = source("wilson1927probable")
-_INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
-    "mean": (
-        "for means on the logit or logarithmic scale, at its end by Wilson's score method",
-        (_WILSON,),
-    ),
-    "rate": ("for rates by Wilson's score method", (_WILSON,)),
-    "ratio": ("for ratios by a bootstrap", (source("efron1993bootstrap"),)),
-}
 _TOLD = ("prompt", "sampling", "samples", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
 
@@ -116,13 +110,12 @@ def _intervals(
     has_interval = (
         s for s in shown if summary["statistics"][s.name]["low"] is not None
     )
-    kinds = dict.fromkeys(statistic.kind for statistic in has_interval)
+    methods = {one.interval_words: one.interval_sources for one in has_interval}
     by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
     pieces: list[str | Works] = []
-    for kind in kinds:
-        text, sources = _INTERVALS[kind]
+    for text, sources in methods.items():
         start = ", " if pieces else f"95% confidence intervals (CI) were computed{by} "
-        pieces += [f"{start}{text}", sources]
+        pieces += [f"{start}{text}", tuple(map(source, sources))]
     return [*pieces, ". "] if pieces else []
 
 
@@ -171,17 +164,18 @@ def _coverage(summary: Mapping[str, Any], parts: Mapping[str, str]) -> str:
 
 def _figure(summary: Mapping[str, Any], statistic: Statistic) -> str:
     """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
-    data, is_rate = summary["statistics"][statistic.name], statistic.kind == "rate"
-    scale, digits = (100, 1) if is_rate else (1, 3)
-    ends = (data["value"], data["low"], data["high"])
-    value, low, high = (None if end is None else scale * end for end in ends)
-    beside = [f"{data['k']}/{data['n']}"] if is_rate else []
-    if low is not None:
-        to = " to " if low < 0 else "-"
-        beside.append(f"95% CI {number(low, digits)}{to}{number(high, digits)}")
-    if n := data.get("n_undefined"):
+    estimate, is_rate = (
+        Estimate.read(summary["statistics"][statistic.name]),
+        statistic.is_share,
+    )
+    text = printed(estimate, figure_kind(is_share=is_rate))
+    beside = [f"{estimate.k}/{estimate.n}"] if is_rate else []
+    if estimate.low is not None:
+        between = " to " if estimate.low < 0 else "-"
+        beside.append(f"95% CI {text.ends(between)}")
+    if n := estimate.n_undefined:
         beside.append(f"undefined in {counted(n, 'study', 'studies')}")
-    figure = number(value, digits) + ("%" if is_rate and value is not None else "")
+    figure = text.figure
     brackets = f" ({'; '.join(beside)})" if beside else ""
     definition = statistic.definition or ""
     without = definition.removeprefix("studies without ")

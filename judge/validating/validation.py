@@ -36,11 +36,11 @@ from judge.stats.agreement import (
     severity_measure,
 )
 from judge.stats.correlation import ACCURACY
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     FEWER_RESAMPLES,
     LEAST_UNITS,
     Codes,
-    Estimate,
     Resamples,
     Values,
     draw_resamples,
@@ -651,17 +651,17 @@ def _cost(run: Run) -> dict[str, dict[str, Any]]:
     share = (asked + spent["from_cache"]) / asked / n if asked else 1 / n
     dollars = _unknown("no known price" if asked else "asks no server")
     if asked and spent["dollars"] is not None:
-        dollars = Estimate(asked, 1_000 * spent["dollars"] * share, None, None).plain()
+        per_1000 = 1_000 * spent["dollars"] * share
+        dollars = Estimate(n=asked, value=per_1000).plain()
     started, finished = (
         datetime.fromisoformat(manifest[end]) for end in ("started", "finished")
     )
-    seconds = Estimate(
-        asked or n, (finished - started).total_seconds() * share, None, None
-    ).plain()
+    per_study = (finished - started).total_seconds() * share
+    seconds = Estimate(n=asked or n, value=per_study).plain()
     if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
         seconds = _unknown(f"judged in {parts[0]}")
     return {"dollars_per_1000": dollars, "seconds": seconds}
 
 
 def _unknown(reason: str) -> dict[str, Any]:
-    return Estimate(0, None, None, None, reason=reason).plain()
+    return Estimate(n=0, reason=reason).plain()
