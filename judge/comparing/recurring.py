@@ -14,7 +14,6 @@ import numpy as np
 from judge.backends import lexicon
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
-from judge.display import Displayed
 from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
@@ -41,7 +40,7 @@ _MADE_BY = (
 
 
 @dataclass(frozen=True, repr=False)
-class Recurring(Displayed):
+class Recurring:
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
     `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of

@@ -20,7 +20,7 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics, sentences
-from judge.display import Displayed
 from judge.files import descriptor_of, is_regular, open_regular
 from judge.manifest import (
     ANNOTATIONS,
@@ -46,7 +45,7 @@ from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import Reading, StudyResult, outcome_of, study_of, to_record
 from judge.signature import Signature, StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws
-from judge.stats.summary import DEFAULT_BY, FIXED, OUTCOMES, TableBuilder, summarise
+from judge.stats.summary import FIXED, OUTCOMES, TableBuilder, summarise
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
@@ -183,16 +182,8 @@ def stamp(path: Path) -> Stamp | None:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-@dataclass(frozen=True)
-class Rates(Displayed):
-    """The rates of a run by group, as a summary holds them."""
-
-    summary: Mapping[str, Any]
-    rubric: Rubric
-
-
-class Run(Displayed):
-    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`."""
+class Run:
+    """A finished run, opened for reading; in Python it prints itself (`results.run`)."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
@@ -362,16 +353,6 @@ class Run(Displayed):
             **summary,
             **summarise(self.table(), self.rubric, by, patient_field, draws),
         }
-
-    def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
-        """Return the rates and figures by group, as `judge rates --format csv` prints them.
-
-        One row a group of the fields `by`, and a last one for all studies (`row` tells which).
-        `n_scored` is the denominator of the figures; each has its 95% interval beside it.
-        """
-        return Rates(
-            self.regrouped([by] if isinstance(by, str) else by), self.rubric
-        ).frame()
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
         """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""
