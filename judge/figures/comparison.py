@@ -16,7 +16,6 @@ from judge.stats.scores import (
     ScoreMatrix,
     group_figures,
     groups_of,
-    item_counts,
 )
 from judge.text import capital, group_value, in_natural_order
 
@@ -134,9 +133,9 @@ def _dots(
 
 
 def _errors(comparison: Comparison) -> Iterable[Figure]:
-    for rubric_name in comparison.panel.tallies:
+    for rubric_name, of_models in comparison.errors[0].items():
         rubric = rubrics.load(rubric_name)
-        counts = {count.model: count for count in item_counts(comparison.panel, rubric)}
+        counts = {count.model: count for count in of_models}
         if rubric.tally is None or not counts:
             continue
         rows, columns = (

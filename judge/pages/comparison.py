@@ -164,7 +164,6 @@ def _tested(c: Comparison) -> str:
 
 
 def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    parts = tables.panels(c)
     for index in in_natural_order([group.key for group in c.groups]):
         group = c.groups[index]
         ranks = c.rank_shares[index] if c.rank_shares else {}
@@ -176,14 +175,10 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
             "name": tables.group_name(group.key),
             "key": {name: group_value(value) for name, value in group.key.items()},
             "n": group.n_studies,
-            "cells": {
-                metric.name: _cells(group, metric) for metric in parts[index].metrics
-            },
+            "cells": {metric.name: _cells(group, metric) for metric in c.panel.metrics},
             "errors": [
                 table.plain()
-                for table in tables.error_tables(
-                    parts[index], group.key, c.order
-                ).values()
+                for table in tables.error_tables(c, index, c.order).values()
             ],
             "tests": {
                 metric.name: [

@@ -16,10 +16,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from judge import rubrics
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.intervals import (
     LEAST_UNITS,
@@ -42,10 +44,12 @@ from judge.stats.metric import Metric, find
 from judge.stats.scores import (
     ROUNDING,
     Group,
+    ItemCounts,
     RankShares,
     ScoreMatrix,
     canonical,
     group_figures,
+    item_counts,
     parts_of,
     rank_shares,
     round_mantissa,
@@ -195,6 +199,16 @@ class Comparison:
     signature: str
     notes: tuple[str, ...] = ()
 
+    @cached_property
+    def parts(self) -> tuple[ScoreMatrix, ...]:
+        """The studies of each of the `groups`, in their order."""
+        return tuple(part for _, part in parts_of(self.panel, self.by))
+
+    @cached_property
+    def errors(self) -> tuple[Mapping[str, Sequence[ItemCounts]], ...]:
+        """The items of each model by category and level: for each of the `groups`, by rubric."""
+        return tuple(_items_by_rubric(part) for part in self.parts)
+
     @property
     def sorted_by(self) -> Metric:
         """The metric that the models are ranked by."""
@@ -227,6 +241,10 @@ class Comparison:
                 f"; the primary metric, {label}, by itself, the secondary ones together"
             )
         return text
+
+
+def _items_by_rubric(panel: ScoreMatrix) -> dict[str, Sequence[ItemCounts]]:
+    return {name: item_counts(panel, rubrics.load(name)) for name in panel.tallies}
 
 
 Track = Callable[[Iterable[GroupTests], int], Iterable[GroupTests]]

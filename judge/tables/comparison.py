@@ -14,7 +14,7 @@ from judge.comparing.gate import Gate
 from judge.rubrics.contract import Rubric, Tally
 from judge.stats.estimate import Estimate
 from judge.stats.metric import Metric
-from judge.stats.scores import Cut, Group, ScoreMatrix, item_counts, parts_of
+from judge.stats.scores import Cut, Group
 from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
 from judge.stats.summary import fields_of, row_name
 from judge.tables.document import (
@@ -97,7 +97,7 @@ def _printed(comparison: Comparison) -> Iterator[Table]:
         parts.setdefault(metric.rubric if is_wide else None, []).append(metric)
     for index in range(len(comparison.groups)):
         yield from (board(comparison, index, part) for part in parts.values())
-    yield from error_tables(panel, {}, comparison.order).values()
+    yield from error_tables(comparison, 0, comparison.order).values()
     if comparison.tests and len(panel.models) > 1:
         for make in (differences_table, ranks_table):
             if (table := make(comparison, 0, comparison.sorted_by)).rows:
@@ -110,9 +110,9 @@ def _complete(comparison: Comparison) -> Iterator[Table]:
     groups, metrics = [*enumerate(comparison.groups)], comparison.panel.metrics
     for index, group in groups:
         yield _named(comparison, group, board(comparison, index, metrics))
-    for group, panel in zip(comparison.groups, panels(comparison), strict=True):
+    for index, group in groups:
         order = model_order(group, comparison.sort)
-        for rubric, table in error_tables(panel, group.key, order).items():
+        for rubric, table in error_tables(comparison, index, order).items():
             yield _named(comparison, group, table, rubric=rubric)
     if comparison.tests and len(comparison.panel.models) > 1:
         for make in (partial(differences_table, complete=True), ranks_table):
@@ -152,11 +152,6 @@ def group_name(key: Mapping[str, object]) -> str:
     if not key:
         return "all studies"
     return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
-
-
-def panels(comparison: Comparison) -> list[ScoreMatrix]:
-    """Return the studies of each of the comparison's groups, in their order."""
-    return [part for _, part in parts_of(comparison.panel, comparison.by)]
 
 
 def figure(
@@ -246,18 +241,24 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
 
 
 def error_tables(
-    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
+    comparison: Comparison, index: int, order: Sequence[int]
 ) -> dict[str, Table]:
-    """Return the errors of each model by category and level, a table for each rubric."""
+    """Return the errors of each model of a group by category and level, a table for each rubric.
+
+    `order` has the models' numbers, as the rows come.
+    """
+    panel, group = comparison.panel, comparison.groups[index]
+    where = f"{group_name(group.key)} ({group.n_studies:,})"
     tables = {}
-    for rubric in map(rubrics.load, panel.tallies):
-        counts = {count.model: count.cuts for count in item_counts(panel, rubric)}
-        if rubric.tally and counts:
-            by_model = {
-                panel.models[model]: counts[model] for model in order if model in counts
-            }
-            where = f"{group_name(key)} ({len(panel.study_ids):,})"
-            tables[rubric.name] = _error_table(rubric, rubric.tally, by_model, where)
+    for name, of_models in comparison.errors[index].items():
+        rubric = rubrics.load(name)
+        counts = {count.model: count.cuts for count in of_models}
+        if rubric.tally is None or not counts:
+            continue
+        by_model = {
+            panel.models[model]: counts[model] for model in order if model in counts
+        }
+        tables[name] = _error_table(rubric, rubric.tally, by_model, where)
     return tables
 
 
@@ -482,8 +483,8 @@ def as_data(
         "notes": list(comparison.notes),
         "metrics": [metric.plain() for metric in panel.metrics],
         "groups": [
-            {**_group(comparison, index), "errors": _errors(part)}
-            for index, part in enumerate(panels(comparison))
+            {**_group(comparison, index), "errors": _errors(comparison, index)}
+            for index in range(len(comparison.groups))
         ],
         "correlations": asdict(comparison.correlations)
         if comparison.correlations
@@ -539,30 +540,30 @@ def _ranked(group: Group, metric: str) -> list[dict[str, Any]]:
     ]
 
 
-def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
+def _errors(comparison: Comparison, index: int) -> list[dict[str, object]]:
+    """Return a group's errors by rubric, model, category and level as JSON's types."""
+    models = comparison.panel.models
     rows: list[dict[str, object]] = []
-    for rubric in map(rubrics.load, panel.tallies):
+    for name, of_models in comparison.errors[index].items():
+        rubric = rubrics.load(name)
         if rubric.tally is None:
             continue
-        categories, levels = (
-            rubric.facet(rubric.tally.rows),
-            rubric.facet(rubric.tally.columns),
-        )
-        rows += [
-            {
-                "rubric": rubric.name,
-                "model": panel.models[counts.model],
-                "category": category,
-                "category_label": category and categories[category].label,
-                "level": level,
-                "level_label": levels[level].label,
-                "n": cut.n,
-                "errors": int(cut.numerator or 0) if cut.n else None,
-                "per_study": cut.value,
-                "low": cut.low,
-                "high": cut.high,
-            }
-            for counts in item_counts(panel, rubric)
-            for (category, level), cut in counts.cuts.items()
-        ]
+        categories = rubric.facet(rubric.tally.rows)
+        levels = rubric.facet(rubric.tally.columns)
+        for counts in of_models:
+            for (category, level), cut in counts.cuts.items():
+                row = {
+                    "rubric": name,
+                    "model": models[counts.model],
+                    "category": category,
+                    "category_label": category and categories[category].label,
+                    "level": level,
+                    "level_label": levels[level].label,
+                    "n": cut.n,
+                    "errors": int(cut.numerator or 0) if cut.n else None,
+                    "per_study": cut.value,
+                    "low": cut.low,
+                    "high": cut.high,
+                }
+                rows.append(row)
     return rows
