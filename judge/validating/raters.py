@@ -19,8 +19,9 @@ from judge.readers.annotations import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
     RATING,
+    RATINGS,
     SIGNIFICANT,
-    Quantity,
+    SharedMeasure,
     common_level,
     levels_of,
     measures_at_level,
@@ -142,7 +143,7 @@ class RatedStudies:
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
     runs: AlignedRuns
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[SharedMeasure, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
     severities: tuple[str, ...]
@@ -231,7 +232,7 @@ def align_raters(
     for column, rater in enumerate(raters):
         known = quantities_of(rater.rubric, rater.lacks, level)
         for quantity in quantities:
-            numbers = runs.numbers(column, known[quantity.name].measures)
+            numbers = runs.numbers(column, known[quantity.name].made_of)
             values[quantity.name][:, column] = sum_of(numbers, numbers)
         for score in () if rater.is_reader else rater.rubric.with_role("score"):
             of_score = runs.numbers(column, [score.name])[score.name]
@@ -244,7 +245,7 @@ def align_raters(
                 for rating in runs.columns(column, [RATING])[RATING]
             ]
     if not np.isnan(values[RATING]).all():
-        quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
+        quantities += (RATINGS,)
     of_files = [
         Score(
             metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0]
@@ -383,17 +384,16 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     return level
 
 
-def _shared(raters: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
+def _shared(raters: Sequence[Rater], level: str | None) -> tuple[SharedMeasure, ...]:
     first, *others = [quantities_of(rater.rubric, level=level) for rater in raters]
-    shared = tuple(
-        quantity
-        for name, quantity in first.items()
-        if all(
-            name in known and (quantity.kind == "count" or known[name] == quantity)
-            for known in others
-        )
-    )
+    shared = []
+    for quantity in first.values():
+        same = [known.get(quantity.name) for known in others]
+        # Counts are alike whatever the rubric; a score is shared where it is the same.
+        is_count = quantity.role == "count"
+        if all(one and (is_count or one == quantity) for one in same):
+            shared.append(quantity)
     if not shared:
         kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in raters))
         raise JudgeError(f"{kinds} have no count in common")
-    return shared
+    return tuple(shared)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from judge import plugins
-from judge.rubrics.quantities import Quantity
+from judge.rubrics.quantities import RATING, SharedMeasure
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
@@ -94,7 +94,7 @@ def compute_validation(
         if not np.isnan(studies.values[quantity.name][:, n_judges:]).all()
     ]
     levels = [quantity for quantity in quantities if quantity.is_level]
-    counts = [quantity for quantity in quantities if quantity.kind == "count"]
+    counts = [quantity for quantity in quantities if quantity.role == "count"]
     notes = []
     if lacking := [one.label for one in studies.quantities if one not in quantities]:
         notes.append(
@@ -171,7 +171,7 @@ def compute_validation(
     }
 
 
-def _named(quantity: Quantity) -> dict[str, str | None]:
+def _named(quantity: SharedMeasure) -> dict[str, str | None]:
     return {
         "quantity": quantity.name,
         "label": quantity.label,
@@ -180,17 +180,17 @@ def _named(quantity: Quantity) -> dict[str, str | None]:
 
 
 def _columns(
-    studies: RatedStudies, quantity: Quantity
+    studies: RatedStudies, quantity: SharedMeasure
 ) -> list[tuple[dict[str, Any], Values]]:
     """Scores and metrics of the opposite direction are negated."""
     columns = []
-    if quantity.kind != "rating":
+    if quantity.name != RATING:
         for judge, values in zip(
             studies.judges, studies.values[quantity.name].T, strict=False
         ):
             names = {"judge": judge.name, "measure": quantity.label, "own": True}
             columns.append((names, values))
-    if quantity.category or quantity.kind == "score":
+    if quantity.category or quantity.role == "score":
         return columns
     for score in studies.scores:
         is_same = score.higher_is_better == quantity.higher_is_better
@@ -227,7 +227,7 @@ class RatersFigures:
         return 0 if self.pairs is None else self.pairs.n_references
 
     def correlations(
-        self, quantities: Sequence[Quantity]
+        self, quantities: Sequence[SharedMeasure]
     ) -> dict[str, list[dict[str, Any]]]:
         """Return the correlations with the readers, by quantity and measure of a judge."""
         rows: dict[str, list[dict[str, Any]]] = {
@@ -261,7 +261,7 @@ class RatersFigures:
                 )
         return rows
 
-    def ranking(self, quantities: Sequence[Quantity]) -> list[dict[str, Any]]:
+    def ranking(self, quantities: Sequence[SharedMeasure]) -> list[dict[str, Any]]:
         """Return how raters order the candidates of one reference; empty where none has several."""
         if self.pairs is None:
             return []
@@ -295,7 +295,7 @@ class RatersFigures:
             self._compare(measure, found, grid, (ACCURACY,), within, columns)
         return rows
 
-    def detection(self, level: Quantity) -> Iterator[dict[str, Any]]:
+    def detection(self, level: SharedMeasure) -> Iterator[dict[str, Any]]:
         """Yield how raters find studies with an error of a level, for all and each study class."""
         studies = self.studies
         is_clean = _is_clean(studies.values[level.name])
@@ -355,7 +355,7 @@ class RatersFigures:
             for row in found
         ]
 
-    def _grid(self, quantity: Quantity) -> tuple[list[dict[str, Any]], Values]:
+    def _grid(self, quantity: SharedMeasure) -> tuple[list[dict[str, Any]], Values]:
         """Return the names of a quantity's columns of judges, and these with the readers'."""
         columns = _columns(self.studies, quantity)
         readers = self.studies.values[quantity.name][:, len(self.studies.judges) :]
@@ -437,7 +437,7 @@ def _is_clean(counts: Values) -> Values:
 
 def _alternatives(
     studies: RatedStudies,
-    counts: Sequence[Quantity],
+    counts: Sequence[SharedMeasure],
     resamples: Resamples,
     epsilon: float,
 ) -> Iterator[dict[str, Any]]:
@@ -498,7 +498,7 @@ def _signature(
 
 def judge_table(
     studies: RatedStudies,
-    quantities: Sequence[Quantity],
+    quantities: Sequence[SharedMeasure],
     agreement: Sequence[Mapping[str, Any]],
     units: Codes,
 ) -> list[dict[str, Any]]:
@@ -551,7 +551,7 @@ def judge_table(
 
 
 def _same_verdict(
-    studies: RatedStudies, quantity: Quantity | None, units: Codes
+    studies: RatedStudies, quantity: SharedMeasure | None, units: Codes
 ) -> dict[str, dict[str, Any]]:
     """Return by judge how often its runs agree that a study has no error, for repeated judges."""
     columns_of: dict[str, list[int]] = {}
@@ -565,7 +565,7 @@ def _same_verdict(
             columns_of.setdefault(same_judge, []).append(column)
     figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
-        if quantity is None or quantity.kind != "count" or len(columns) < 2:
+        if quantity is None or quantity.role != "count" or len(columns) < 2:
             continue
         is_clean = _is_clean(studies.values[quantity.name][:, columns])
         scored = ~np.isnan(is_clean).any(axis=1)
