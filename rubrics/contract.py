@@ -313,7 +313,8 @@ class Rubric:
                 )
         for counts in (measure.counts for measure in self.measures if measure.counts):
             named = {facet: (label,) for facet, label in counts.labels.items()}
-            if wrong := self._undeclared(counts.kind, named):  # it would count 0
+            wrong = self._undeclared(counts.kind, named)
+            if wrong:  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
         scales: dict[tuple[str, ...], Scale] = {
             (one.name,): one.scale for one in self.measures
@@ -329,7 +330,8 @@ class Rubric:
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study; raises `JudgeError` for undeclared ones."""
         measures = self.measure(annotation, study)
-        if wrong := self._wrong(annotation, measures):
+        wrong = self._wrong(annotation, measures)
+        if wrong:
             shown = f"as study {study.study_id!r} shows: {wrong}; update its package"
             raise JudgeError(f"the rubric {self.name} is wrong, {shown}")
         return measures
@@ -337,7 +339,8 @@ class Rubric:
     def _wrong(self, annotation: Annotation, measures: object) -> str | None:
         if not isinstance(measures, Mapping):
             return f"measure() gives {measures!r:.80}, which is no mapping"
-        if odd := measures.keys() ^ {measure.name for measure in self.measures}:
+        odd = measures.keys() ^ {measure.name for measure in self.measures}
+        if odd:
             return f"measure() and the declared measures differ in {', '.join(sorted(odd))}"
         for measure in self.measures:
             value = measures[measure.name]
@@ -351,7 +354,8 @@ class Rubric:
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return why an item does not fit the declarations, None for one that does."""
-        if wrong := self._undeclared(kind, labels):
+        wrong = self._undeclared(kind, labels)
+        if wrong:
             return wrong
         known = self.kind(kind)
         if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
@@ -365,7 +369,8 @@ class Rubric:
         for facet, values in labels.items():
             if facet not in known.facets:
                 return f"{self.title} has no {facet!r} of one {known.label}"
-            if odd := set(values) - {label.name for label in self.facet(facet).labels}:
+            odd = set(values) - {label.name for label in self.facet(facet).labels}
+            if odd:
                 return f"{self.title} has no {facet} {min(odd)!r}"
         return None
 

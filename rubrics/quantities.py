@@ -71,9 +71,8 @@ def measures_at_level(
 
 def common_level(rubrics: Iterable[Rubric]) -> str | None:
     """Return the level that makes scales of two and of four alike, None where all have one kind."""
-    scales = {
-        SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))
-    }
+    known = [levels_of(rubric) for rubric in rubrics]
+    scales = {SIGNIFICANT in levels for levels in known if levels}
     return ACTIONABLE if len(scales) > 1 else None
 
 

@@ -11,7 +11,12 @@ import numpy as np
 import pandas as pd
 
 from judge.comparing.alignment import RunChoice, input_file, model_of_run
-from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
+from judge.comparing.comparison import (
+    ComparedRun,
+    ComparedRuns,
+    comparison_signature,
+    read_scores,
+)
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
 from judge.stats.intervals import Codes, mean_interval, units_of
@@ -88,10 +93,10 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
                 "model, rubric and data set"
             )
     panels = {name: part.panel for name, part in parts.items()}
-    names = dict.fromkeys(
-        ("dataset", *(name for p in panels.values() for name in p.fields))
-    )
-    fields: dict[str, list[object]] = {name: [] for name in names}
+    fields: dict[str, list[object]] = {"dataset": []}
+    for panel in panels.values():
+        for name in panel.fields:
+            fields.setdefault(name, [])
     clusters: list[Codes] = []
     for dataset, panel in panels.items():
         for name, column in fields.items():
@@ -102,11 +107,17 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
     patient_field = next(
         (p.patient_field for p in panels.values() if p.patient_field), None
     )
+    study_ids: list[str] = []
+    for dataset, panel in panels.items():
+        study_ids += [f"{dataset}/{study}" for study in panel.study_ids]
+    runs: list[ComparedRun] = []
+    notes: dict[str, None] = {}
+    for part in parts.values():
+        runs += part.runs
+        notes |= dict.fromkeys(part.notes)
     panel = replace(
         first.panel,
-        study_ids=tuple(
-            f"{name}/{study}" for name, p in panels.items() for study in p.study_ids
-        ),
+        study_ids=tuple(study_ids),
         values=_stacked([panel.values for panel in panels.values()], axis=0),
         fields={field: tuple(column) for field, column in fields.items()},
         clusters=np.concatenate(clusters) if patient_field else None,
@@ -114,20 +125,14 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
         per=_stacked([panel.per for panel in panels.values()], axis=0),
         tallies=_stacked([panel.tallies for panel in panels.values()], axis=2),
     )
-    return replace(
-        first,
-        panel=panel,
-        runs=tuple(run for part in parts.values() for run in part.runs),
-        notes=tuple(
-            dict.fromkeys(note for part in parts.values() for note in part.notes)
-        ),
-    )
+    return replace(first, panel=panel, runs=tuple(runs), notes=tuple(notes))
 
 
 def _stacked(grids: Sequence[Mapping[str, Any]], axis: int) -> dict[str, Any]:
-    return {
-        name: np.concatenate([grid[name] for grid in grids], axis) for name in grids[0]
-    }
+    stacked = {}
+    for name in grids[0]:
+        stacked[name] = np.concatenate([grid[name] for grid in grids], axis)
+    return stacked
 
 
 def challenge_metrics(comparison: Comparison) -> list[Metric]:
@@ -150,18 +155,19 @@ def challenge_figures(comparison: Comparison) -> pd.DataFrame:
     parts = groups_of(panel, ["study_class"])
     if "dataset" in panel.fields:
         parts += groups_of(panel, ["dataset", "study_class"])
-    rows = [
-        {
-            "dataset": key.get("dataset", ALL_DATASETS),
-            "study_class": key["study_class"],
-            "model": name,
-            "metric": metric.name,
-            **_figure(part, model, metric),
-        }
-        for key, part in parts
-        for model, name in enumerate(panel.models)
-        for metric in challenge_metrics(comparison)
-    ]
+    metrics = challenge_metrics(comparison)
+    rows = []
+    for key, part in parts:
+        for model, name in enumerate(panel.models):
+            for metric in metrics:
+                row = {
+                    "dataset": key.get("dataset", ALL_DATASETS),
+                    "study_class": key["study_class"],
+                    "model": name,
+                    "metric": metric.name,
+                    **_figure(part, model, metric),
+                }
+                rows.append(row)
     frame = pd.DataFrame(rows)
     keys = ["dataset", "model", "metric"]
     abnormal = frame[frame["study_class"] == ABNORMAL].set_index(keys)["value"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, compare_runs
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import Bools
 from judge.stats.metric import Metric, find
 from judge.stats.non_inferiority import DifferenceInterval, difference_interval
@@ -116,11 +117,13 @@ def gate(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
     how = comparison.how or how
-    if len(names := dict.fromkeys(run.rubric for run in compared.runs)) > 1:
+    names = dict.fromkeys(run.rubric for run in compared.runs)
+    if len(names) > 1:
         raise JudgeError(
             f"the runs are of {' and '.join(names)}: give two runs of one rubric"
         )
-    if drift and (differing := compared.aligned.differing_texts("candidates")):
+    differing = compared.aligned.differing_texts("candidates") if drift else []
+    if differing:
         ids = differing[0][2]
         raise JudgeError(
             f"{run.shown} and {chosen[1].shown} judged other candidates for {len(ids):,} studies, "
@@ -167,19 +170,24 @@ def _tested_metrics(
     named = [find(known, name) for name in names]
     with_margin = [panel.metric(name) for name in margins]
     if named:
-        if stray := [metric.label for metric in with_margin if metric not in named]:
+        stray = [metric.label for metric in with_margin if metric not in named]
+        if stray:
             raise JudgeError(
                 f"--max-drop names {stray[0]!r}, which is not compared: name it with --metric too"
             )
         return list(dict.fromkeys(named)), []
     usual = [m for m in known if m.what in ("score", "rate") or _is_ratio(m)]
     found = group_figures(panel).estimates
-    empty = [m for m in usual if all(one.value is None for one in found[m.name])]
+    empty = [metric for metric in usual if _is_empty(found[metric.name])]
     # A ratio without anything to count has no value in any study, as urgent recall without an
     # urgent finding. Whatever else has no value leaves the gate undecided.
     empty = [m for m in empty if _is_ratio(m) and m not in with_margin]
     chosen = [m for m in known if (m in usual or m in with_margin) and m not in empty]
     return chosen, empty
+
+
+def _is_empty(estimates: Sequence[Estimate]) -> bool:
+    return all(estimate.value is None for estimate in estimates)
 
 
 def _is_ratio(metric: Metric) -> bool:

@@ -34,8 +34,17 @@ _USUAL = Resampling(flips=FLIPS)
 # fewer no difference would survive Holm's correction for dozens of tests.
 FEWEST, FEWEST_TESTED = 2, 10
 _MADE_BY = (
-    *("signature", "model", "rubric", "judge", "prompt", "section", "omitted"),
-    *("n_studies", "n_scored", "n_unparsed", "n_failed"),
+    "signature",
+    "model",
+    "rubric",
+    "judge",
+    "prompt",
+    "section",
+    "omitted",
+    "n_studies",
+    "n_scored",
+    "n_unparsed",
+    "n_failed",
 )
 
 

@@ -113,14 +113,22 @@ def _dots(
         cells = {
             label: group.estimates[metric.name] for label, metric in series.items()
         }
-        n = [one.n or 0 for row in cells.values() for one in row]
+        n: list[int] = []
+        for estimates in cells.values():
+            n += [estimate.n or 0 for estimate in estimates]
         panel = f"{group_name}, n {count_range(n)}"
-        rows += [
-            {"panel": panel, "name": name, "series": label}
-            | {end: getattr(cell, end) for end in ("value", "low", "high", "n")}
-            for label, row in cells.items()
-            for name, cell in zip(names, row, strict=True)
-        ]
+        for label, estimates in cells.items():
+            for name, estimate in zip(names, estimates, strict=True):
+                row = {
+                    "panel": panel,
+                    "name": name,
+                    "series": label,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "n": estimate.n,
+                }
+                rows.append(row)
     return specs.dots(
         title,
         rows,
@@ -149,6 +157,17 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
         }
         n = count_range(count.n_scored for count in counts.values())
         title = f"{rubric.tally.title} ({rubric.title})"
+        bars: list[specs.Row] = []
+        for category, panel in panels.items():
+            for model, name in enumerate(_names(comparison)):
+                for level, value in _segments(counts.get(model), category, levels):
+                    bar = {
+                        "panel": panel,
+                        "name": name,
+                        "level": level.label,
+                        "value": value,
+                    }
+                    bars.append(bar)
         yield Figure(
             f"errors_{rubric_name}",
             title,
@@ -158,12 +177,7 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
             f"{n} scored studies a model.",
             specs.stacks(
                 title,
-                [
-                    {"panel": panel, "name": name, "level": level.label, "value": value}
-                    for row, panel in panels.items()
-                    for model, name in enumerate(_names(comparison))
-                    for level, value in _segments(counts.get(model), row, levels)
-                ],
+                bars,
                 names=_in_order(comparison),
                 panels=list(panels.values()),
                 levels=[level.label for level in levels],
@@ -193,11 +207,12 @@ def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     groups = sorted(groups, key=lambda named: -named[1].n_studies)[:MOST_GROUPS]
     labels = [f"{title} ({group.n_studies:,})" for title, group in groups]
     title = f"Rank by {metric.label} in each {'data set' if field == DATASET_FIELD else field}"
-    rows: list[specs.Row] = [
-        {"down": name, "across": label, "value": group.ranks[metric.name][model]}
-        for label, (_, group) in zip(labels, groups, strict=True)
-        for model, name in enumerate(_names(comparison))
-    ]
+    rows: list[specs.Row] = []
+    for label, (_, group) in zip(labels, groups, strict=True):
+        for name, rank in zip(
+            _names(comparison), group.ranks[metric.name], strict=True
+        ):
+            rows.append({"down": name, "across": label, "value": rank})
     worst = max((row["value"] for row in rows if row["value"] is not None), default=1)
     yield Figure(
         f"ranks_{metric.name}" + ("_by_dataset" if field == DATASET_FIELD else ""),
@@ -234,7 +249,14 @@ def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
     title = (
         f"{method.capitalize()} correlation of metrics{dataset and f' in {dataset}'}"
     )
-    pairs = count_range(n for row in table.n for n in row)
+    cells: list[specs.Row] = []
+    n_pairs: list[int] = []
+    for row, line in enumerate(getattr(table, method)):
+        n_pairs += table.n[row]
+        for column, value in enumerate(line):
+            cell = {"down": labels[row], "across": labels[column], "value": value}
+            cells.append(cell)
+    pairs = count_range(n_pairs)
     return Figure(
         f"correlation_{method}" + (f"_{dataset}" if dataset else ""),
         title,
@@ -242,11 +264,7 @@ def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
         f"{MINUS} is negated, since less of it is better.",
         specs.heat_map(
             f"{title}, n {pairs}",
-            [
-                {"down": labels[row], "across": labels[column], "value": value}
-                for row, line in enumerate(getattr(table, method))
-                for column, value in enumerate(line)
-            ],
+            cells,
             down=labels,
             across=labels,
             scale={"scheme": "redblue", "domain": [-1, 1], "reverse": True},

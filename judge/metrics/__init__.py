@@ -98,7 +98,8 @@ def names() -> tuple[str, ...]:
 
 def check(requested: Sequence[str]) -> tuple[str, ...]:
     """Return the requested names without duplicates; raises `JudgeError` for an unknown one."""
-    if unknown := ", ".join(repr(name) for name in requested if name not in names()):
+    unknown = ", ".join(repr(name) for name in requested if name not in names())
+    if unknown:
         raise JudgeError(f"unknown metric {unknown}; there are: {', '.join(names())}")
     for name in NAMES:
         if name in requested:
@@ -113,7 +114,8 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
     """
     n, label = len(references), name
     try:
-        if metric := added(name) or KNOWN.get(name):
+        metric = added(name) or KNOWN.get(name)
+        if metric:
             label = metric.study_label
         metrics, figures = ((metric,), ()) if metric else _GROUPS[name][1:]
         if name in OVERLAP:
@@ -159,7 +161,8 @@ def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     """
     from rouge_score.rouge_scorer import RougeScorer
 
-    if n := sum(map(_is_other_script, (*references, *candidates))):
+    n = sum(map(_is_other_script, (*references, *candidates)))
+    if n:
         raise JudgeError(
             f"{n} reports are in another script than Latin, and it reads a to z alone"
         )
@@ -316,30 +319,36 @@ class ScoredReports:
     def table(self) -> pd.DataFrame:
         """Return the metrics, one row a study."""
         table = pd.DataFrame({"study_id": self.studies.study_ids, "model": self.model})
-        return table.assign(
-            **{k: v for scores in self.scores for k, v in scores.columns.items()}
-        )
+        return table.assign(**self._columns())
+
+    def _columns(self) -> Columns:
+        """Return the columns of all metrics so far."""
+        columns: Columns = {}
+        for scores in self.scores:
+            columns |= scores.columns
+        return columns
 
     def figures(
         self, by: Sequence[str]
     ) -> list[tuple[dict[str, object], tuple[tuple[Metric, Estimate], ...]]]:
         """Return the figures of all studies, and of each combination of values of the fields."""
-        metrics = tuple(metric for scores in self.scores for metric in scores.metrics)
-        pooled = [figure for scores in self.scores for figure in scores.figures]
-        arrays = {
-            k: np.array(v) for scores in self.scores for k, v in scores.columns.items()
-        }
+        metrics: tuple[Metric, ...] = ()
+        pooled: tuple[OfCounts, ...] = ()
+        for scores in self.scores:
+            metrics += scores.metrics
+            pooled += scores.figures
+        arrays = {name: np.array(column) for name, column in self._columns().items()}
         values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
         name, clusters = self.patients() or (None, None)
         draws = self.set_of_draws()
         matrix = ScoreMatrix(
-            (self.model,),
-            self.studies.study_ids,
-            metrics,
-            values,
-            self.fields,
-            clusters,
-            name,
+            models=(self.model,),
+            study_ids=self.studies.study_ids,
+            metrics=metrics,
+            values=values,
+            fields=self.fields,
+            clusters=clusters,
+            patient_field=name,
             draws=draws,
         )
         figures = []

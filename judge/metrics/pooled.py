@@ -26,15 +26,20 @@ from judge.stats.statistic import Statistic
 
 _ORDERS = (1, 2, 3, 4)
 CHEXBERT = (
-    *(
-        "Enlarged Cardiomediastinum",
-        "Cardiomegaly",
-        "Lung Opacity",
-        "Lung Lesion",
-        "Edema",
-    ),
-    *("Consolidation", "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion"),
-    *("Pleural Other", "Fracture", "Support Devices", "No Finding"),
+    "Enlarged Cardiomediastinum",
+    "Cardiomegaly",
+    "Lung Opacity",
+    "Lung Lesion",
+    "Edema",
+    "Consolidation",
+    "Pneumonia",
+    "Atelectasis",
+    "Pneumothorax",
+    "Pleural Effusion",
+    "Pleural Other",
+    "Fracture",
+    "Support Devices",
+    "No Finding",
 )
 """CheXbert's labels, in its order [Smit et al. 2020]."""
 
@@ -160,31 +165,29 @@ def _of_counts(
 
 
 def _corpus_bleu(n: int) -> OfCounts:
-    counts = [
-        f"bleu_{count}_{order}"
-        for count in ("matches", "ngrams")
-        for order in _ORDERS[:n]
-    ]
-    columns = (*counts, "bleu_reference_words")
+    matches = [f"bleu_matches_{order}" for order in _ORDERS[:n]]
+    ngrams = [f"bleu_ngrams_{order}" for order in _ORDERS[:n]]
+    columns = (*matches, *ngrams, "bleu_reference_words")
     return _of_counts(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
 
 
 def _f1_chexbert(name: str, labels: Sequence[str], average: str) -> OfCounts:
-    columns = tuple(
-        count_name(count, label) for count in ("tp", "fp", "fn") for label in labels
-    )
+    columns: list[str] = []
+    for count in ("tp", "fp", "fn"):
+        columns += [count_name(count, label) for label in labels]
     label = f"F1-CheXbert {len(labels)} {average}"
     compute = _macro if average == "macro" else _micro
-    return _of_counts(f"f1chexbert_{name}_{average}", label, columns, compute)
+    return _of_counts(f"f1chexbert_{name}_{average}", label, tuple(columns), compute)
 
 
 CORPUS_BLEU = tuple(map(_corpus_bleu, _ORDERS))
-F1_CHEXBERT = tuple(
-    _f1_chexbert(name, labels, average)
-    for name, labels in (("5", _FIVE), ("all", CHEXBERT))
-    for average in ("micro", "macro")
+F1_CHEXBERT = (
+    _f1_chexbert("5", _FIVE, "micro"),
+    _f1_chexbert("5", _FIVE, "macro"),
+    _f1_chexbert("all", CHEXBERT, "micro"),
+    _f1_chexbert("all", CHEXBERT, "macro"),
 )
-COLUMNS = frozenset(
-    column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column in figure.measures
+COLUMNS = frozenset[str]().union(
+    *(figure.measures for figure in (*CORPUS_BLEU, *F1_CHEXBERT))
 )
 """All columns of counts; a count by itself is no metric."""

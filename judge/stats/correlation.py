@@ -223,6 +223,8 @@ def correlation(
     coefficients[is_constant, is_constant] = np.nan
     # One metric may be a multiple of the other: rounding must not step beyond 1.
     clipped = np.clip(coefficients, -1.0, 1.0)
-    return tuple(
-        tuple(None if np.isnan(v) else float(v) for v in row) for row in clipped
-    )
+    return tuple(map(_known, clipped))
+
+
+def _known(row: Values) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(value) else float(value) for value in row)

@@ -114,8 +114,14 @@ def file_metric(
 
 
 REXRANK_COLUMNS = (
-    *("BLEU", "BertScore", "SembScore", "RadGraph", "1/RadCliQ-v1", "RaTEScore"),
-    *("GREEN", "1/FineRadScore"),
+    "BLEU",
+    "BertScore",
+    "SembScore",
+    "RadGraph",
+    "1/RadCliQ-v1",
+    "RaTEScore",
+    "GREEN",
+    "1/FineRadScore",
 )
 """The metric columns of the result tables in ReXrank's repository, in their order."""
 
@@ -145,8 +151,15 @@ def _known(
 
 
 _RADEVALS_OWN = (
-    *("bleu", "rouge1", "rouge2", "bertscore", "radeval_bertscore", "green", "crimson"),
-    *("f1chexbert_sample_acc_5", "f1chexbert_sample_acc_all"),
+    "bleu",
+    "rouge1",
+    "rouge2",
+    "bertscore",
+    "radeval_bertscore",
+    "green",
+    "crimson",
+    "f1chexbert_sample_acc_5",
+    "f1chexbert_sample_acc_all",
 )
 KNOWN = {
     metric.name: metric

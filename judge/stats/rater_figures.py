@@ -227,7 +227,9 @@ def mean_of_sets(sets: Sequence[FigureDraws]) -> FigureDraws:
     draws: dict[str, Values] = {}
     reasons: dict[str, str] = {}
     no_interval: dict[str, str] = {}
-    names = dict.fromkeys(name for one in sets for name in (*one.draws, *one.reasons))
+    names: dict[str, None] = {}
+    for one in sets:
+        names |= dict.fromkeys((*one.draws, *one.reasons))
     for name in names:
         having = [one for one in sets if not np.isnan(one.value(name))]
         if not having:

@@ -66,11 +66,14 @@ class ScoreMatrix:
 
     def __post_init__(self) -> None:
         # Values are found by the metric's name, and read by its label.
-        for names in ([m.name for m in self.metrics], [m.label for m in self.metrics]):
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise JudgeError(
-                    f"two metrics are called {twice!r}; rename the file's column"
-                )
+        names = [metric.name for metric in self.metrics]
+        labels = [metric.label for metric in self.metrics]
+        for called in (names, labels):
+            for name in called:
+                if called.count(name) > 1:
+                    raise JudgeError(
+                        f"two metrics are called {name!r}; rename the file's column"
+                    )
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name."""
@@ -94,14 +97,14 @@ class ScoreMatrix:
 
     def take(self, rows: Codes) -> ScoreMatrix:
         """Return the panel of some studies alone, given by their row numbers."""
+        fields = {}
+        for name, cells in self.fields.items():
+            fields[name] = tuple(cells[row] for row in rows)
         return replace(
             self,
             study_ids=tuple(self.study_ids[row] for row in rows),
             values={name: values[rows] for name, values in self.values.items()},
-            fields={
-                name: tuple(cells[r] for r in rows)
-                for name, cells in self.fields.items()
-            },
+            fields=fields,
             clusters=None if self.clusters is None else self.clusters[rows],
             per={name: values[rows] for name, values in self.per.items()},
             tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
@@ -129,11 +132,8 @@ def canonical(panel: ScoreMatrix) -> ScoreMatrix:
     number. Studies with the same values are interchangeable.
     """
     models = sorted(range(len(panel.models)), key=lambda model: panel.models[model])
-    by_metric = [
-        grid
-        for values in (panel.values, panel.per)
-        for _, grid in sorted(values.items())
-    ]
+    by_metric = [panel.values[name] for name in sorted(panel.values)]
+    by_metric += [panel.per[name] for name in sorted(panel.per)]
     if not by_metric or not panel.study_ids:
         return panel
     columns = np.hstack([grid[:, models] for grid in by_metric])
@@ -169,10 +169,10 @@ def parts_of(
     panel: ScoreMatrix, by: Sequence[str]
 ) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
-    return [
-        ({}, panel),
-        *(part for grouping in dict.fromkeys(by) for part in _of(panel, grouping)),
-    ]
+    parts: list[tuple[dict[str, object], ScoreMatrix]] = [({}, panel)]
+    for grouping in dict.fromkeys(by):
+        parts += _of(panel, grouping)
+    return parts
 
 
 def groups_of(

@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -332,14 +332,10 @@ def plan(
         return how
     n_models = len(tables[0].models)
     n_pairs = n_models * (n_models - 1) // 2
-    names = [metric.name for metric in metrics]
-    every_test = [
-        (index, name)
-        for index in range(len(tables))
-        for name in names
-        for _ in range(n_pairs)
-    ]
-    sizes = Counter(_family_of(index, name, how) for index, name in every_test)
+    sizes: Counter[tuple[object, ...]] = Counter()
+    for index in range(len(tables)):
+        for metric in metrics:
+            sizes[_family_of(index, metric.name, how)] += n_pairs
     wanted = FLIPS_A_TEST * max(sizes.values(), default=0) * _n_shares(len(tables), how)
     work = sum(_flip_work(metrics, table, n_pairs) for table in tables)
     refined = wanted if not work else min(wanted, int(_MOST_WORK / work))
@@ -410,23 +406,23 @@ def _corrected(results: Sequence[GroupTests], how: Resampling) -> list[GroupTest
             places = families.setdefault(_family_of(index, name, how), [])
             places += [(index, name, pair) for pair in range(len(tests))]
     n_shares = _n_shares(len(results), how)
-    corrected = [
-        {name: list(tests) for name, tests in result.pairs.items()}
-        for result in results
-    ]
+    p_holm: dict[tuple[int, str, int], float | None] = {}
     for places in families.values():
         p_values = holm(
             [results[index].pairs[name][pair].p for index, name, pair in places]
         )
-        for (index, name, pair), p in zip(places, p_values, strict=True):
-            p_holm = None if p is None else min(1.0, n_shares * p)
-            corrected[index][name][pair] = replace(
-                corrected[index][name][pair], p_holm=p_holm
+        for place, p in zip(places, p_values, strict=True):
+            p_holm[place] = None if p is None else min(1.0, n_shares * p)
+    corrected = []
+    for index, result in enumerate(results):
+        pairs = {}
+        for name, tests in result.pairs.items():
+            pairs[name] = tuple(
+                replace(test, p_holm=p_holm[index, name, pair])
+                for pair, test in enumerate(tests)
             )
-    return [
-        replace(result, pairs={name: tuple(tests) for name, tests in pairs.items()})
-        for result, pairs in zip(results, corrected, strict=True)
-    ]
+        corrected.append(replace(result, pairs=pairs))
+    return corrected
 
 
 def _test_notes(
@@ -443,7 +439,10 @@ def _test_notes(
             f"after Holm's correction. Name a --primary metric, compare fewer groups, or give "
             f"--flips {round(n / ALPHA)}"
         )
-    every = [test for pairs in tables for tests in pairs.values() for test in tests]
+    every: list[PairTest] = []
+    for pairs in tables:
+        for tests in pairs.values():
+            every += tests
     n_inverted = sum(test.interval_by == "inverted test" for test in every)
     if n_inverted:
         notes.append(
@@ -488,10 +487,11 @@ def _test_table(
     for metric in panel.metrics:
         scored = ~np.isnan(panel.values[metric.name])
         both = scored[:, pairs[0]] & scored[:, pairs[1]]
-        every = _resampled(panel, metric, slice(None), scored, units, weights)
-        first, second = (
-            _resampled(panel, metric, side, both, units, weights) for side in pairs
+        of_models = partial(
+            _resampled, panel=panel, metric=metric, units=units, weights=weights
         )
+        every = of_models(slice(None), among=scored)
+        first, second = (of_models(side, among=both) for side in pairs)
         is_equal = round_mantissa(first) == round_mantissa(second)
         differences = np.where(is_equal, 0.0, first - second)
         tests = []
@@ -514,10 +514,10 @@ def _test_table(
                 tests,
                 flip_tests[metric.name],
                 metric,
-                (first[0], second[0]),
-                n_units,
-                key,
-                how,
+                figures=(first[0], second[0]),
+                n_units=n_units,
+                key=key,
+                how=how,
             )
         by_metric[metric.name] = tuple(tests)
         shares[metric.name] = _rank_shares(
@@ -545,10 +545,11 @@ def _rank_shares(
 
 
 def _resampled(
+    models: Codes | slice,
+    *,
+    among: Bools,
     panel: ScoreMatrix,
     metric: Metric,
-    models: Codes | slice,
-    among: Bools,
     units: Codes,
     weights: Values,
 ) -> Values:
@@ -837,6 +838,7 @@ def _inverted_where_needed(
     tests: Sequence[PairTest],
     flip_test: _FlipTest,
     metric: Metric,
+    *,
     figures: tuple[Values, Values],
     n_units: int,
     key: Mapping[str, object],

@@ -280,10 +280,6 @@ class OfMean(OfSums):
         least, most = ((n * value + n_more * end) / (n + n_more) for end in ends)
         return least, most
 
-    @property
-    def _sum(self) -> str:
-        return " + ".join(f"`{name}`" for name in self.measures)
-
 
 @dataclass(frozen=True, slots=True)
 class Mean(OfMean):
@@ -297,7 +293,7 @@ class Mean(OfMean):
     @property
     def formula(self) -> str:
         """How it is made of the measures."""
-        return f"mean of {self._sum}"
+        return f"mean of {_words(self.measures)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +307,7 @@ class InverseMean(OfMean):
     @property
     def formula(self) -> str:
         """How it is made of the measures."""
-        return f"1 / mean of {self._sum}"
+        return f"1 / mean of {_words(self.measures)}"
 
     def of_mean(self, mean: Estimate) -> Estimate:
         """Return 1 / the mean, with the interval of `inverse`."""
@@ -373,7 +369,7 @@ class Rate(OfMean):
     @property
     def formula(self) -> str:
         """How it is made of the measures."""
-        return f"share of studies in which {self._sum} is 0"
+        return f"share of studies in which {_words(self.measures)} is 0"
 
     @property
     def ends(self) -> Scale:
@@ -423,11 +419,7 @@ class Ratio(OfSums):
     @property
     def formula(self) -> str:
         """How it is made of the measures."""
-        above, below = (
-            " + ".join(f"`{name}`" for name in names)
-            for names in (self.measures, self.per)
-        )
-        return f"sum of {above} / sum of {below}"
+        return f"sum of {_words(self.measures)} / sum of {_words(self.per)}"
 
     @property
     def ends(self) -> Scale:
@@ -467,6 +459,10 @@ class Ratio(OfSums):
         if per is None:
             raise ValueError(f"{self.name} has nothing to divide by")
         return ratio_interval(values, per, units, draws)
+
+
+def _words(measures: tuple[str, ...]) -> str:
+    return " + ".join(f"`{name}`" for name in measures)
 
 
 def sum_of(columns: Mapping[str, Values], names: Iterable[str]) -> Values:

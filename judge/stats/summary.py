@@ -40,7 +40,9 @@ def reserved_names(rubric: Rubric) -> list[str]:
     return [
         *(measure.name for measure in rubric.measures),
         *(statistic.name for statistic in rubric.statistics),
-        *("warnings", "n_warnings", "statistics"),
+        "warnings",
+        "n_warnings",
+        "statistics",
     ]
 
 
@@ -55,9 +57,13 @@ class TableBuilder:
         self._measures = rubric.measures
         self._fields = list(field_names)
         self.columns = [
-            *("study_id", "study_class", "class_inferred"),
+            "study_id",
+            "study_class",
+            "class_inferred",
             *self._fields,
-            *("outcome", "reason", "warnings"),
+            "outcome",
+            "reason",
+            "warnings",
             *(measure.name for measure in self._measures),
         ]
         self._rows: list[tuple[object, ...]] = []
@@ -74,7 +80,9 @@ class TableBuilder:
             outcome.annotation.all_warnings if isinstance(outcome, Annotated) else ()
         )
         row = (
-            *(study.study_id, study.study_class, study.class_inferred),
+            study.study_id,
+            study.study_class,
+            study.class_inferred,
             *(study.fields.get(name) for name in self._fields),
             OUTCOMES[type(outcome)],
             None if isinstance(outcome, Annotated) else outcome.reason,
@@ -247,7 +255,8 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
     names = [str(name) for name in columns]
     if not by:
         raise JudgeError("no field to group by; name at least one with --by")
-    if unknown := [name for name in fields_of(*by) if name not in names]:
+    unknown = [name for name in fields_of(*by) if name not in names]
+    if unknown:
         if "outcome" in names:  # a table of studies: the fields come before it
             names = names[: names.index("outcome")]
         fields = [name for name in names if name not in ("study_id", "class_inferred")]

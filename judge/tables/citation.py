@@ -128,7 +128,8 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if combined and combined["of"] == "judge":
         judges = [Signature.parse(part["signature"]) for part in combined["parts"]]
     text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
-    if understood := recognised_text(manifest.get("recognised")):
+    understood = recognised_text(manifest.get("recognised"))
+    if understood:
         text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
         names = (
@@ -173,7 +174,8 @@ def _figure(summary: Mapping[str, Any], statistic: Statistic) -> str:
     if estimate.low is not None:
         between = " to " if estimate.low < 0 else "-"
         beside.append(f"95% CI {text.ends(between)}")
-    if n := estimate.n_undefined:
+    n = estimate.n_undefined
+    if n:
         beside.append(f"undefined in {counted(n, 'study', 'studies')}")
     figure = text.figure
     brackets = f" ({'; '.join(beside)})" if beside else ""

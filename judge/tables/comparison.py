@@ -100,7 +100,8 @@ def _printed(comparison: Comparison) -> Iterator[Table]:
     yield from error_tables(comparison, 0, comparison.order).values()
     if comparison.tests and len(panel.models) > 1:
         for make in (differences_table, ranks_table):
-            if (table := make(comparison, 0, comparison.sorted_by)).rows:
+            table = make(comparison, 0, comparison.sorted_by)
+            if table.rows:
                 yield table
     yield from correlation_tables(comparison)
 
@@ -215,8 +216,8 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
     names = {metric.rubric for metric in metrics}
     rubric = names.pop() if len(names) == 1 else None
-    if rubric and (name := rubrics.load(rubric).title) not in by.label:
-        title += f", {name}"
+    if rubric and rubrics.load(rubric).title not in by.label:
+        title += f", {rubrics.load(rubric).title}"
     head = [
         Column(
             "rank",
@@ -269,12 +270,13 @@ def _error_table(
     where: str,
 ) -> Table:
     categories, levels = rubric.facet(tally.rows), rubric.facet(tally.columns)
-    pairs = [(cuts, level.name) for cuts in counts.values() for level in levels.labels]
+    found = set()
+    for cuts in counts.values():
+        found |= {category for (category, _), cut in cuts.items() if cut.value}
     shown = [
         label
         for label in categories.labels
-        if label.modality is None
-        or any(cuts[label.name, level].value for cuts, level in pairs)
+        if label.modality is None or label.name in found
     ]
     names = (*(label.name for label in shown), None)
     rows: list[tuple[Cell, ...]] = []
@@ -304,10 +306,11 @@ def _error_table(
 
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
     """Return a group's tests by a metric, of models that were judged by its rubric."""
+    panel = comparison.panel
     return [
         test
         for test in comparison.tests[index][metric.name]
-        if all(comparison.panel.has_run(model, metric) for model in (test.a, test.b))
+        if panel.has_run(test.a, metric) and panel.has_run(test.b, metric)
     ]
 
 
@@ -318,10 +321,9 @@ def differences_table(
     group, models = comparison.groups[index], comparison.panel.models
     tests: Sequence[PairTest] = comparison.tests[index][metric.name]
     more = ""
-    if (
-        not complete
-        and len(tests := judged_tests(comparison, index, metric)) > _ALL_PAIRS
-    ):
+    if not complete:
+        tests = judged_tests(comparison, index, metric)
+    if not complete and len(tests) > _ALL_PAIRS:
         order = _models(comparison, group, [metric])
         pairs, n = {(test.a, test.b): test for test in tests}, len(tests)
         tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
@@ -332,9 +334,13 @@ def differences_table(
     for test in sorted(tests, key=lambda test: sorted((ranks[test.a], ranks[test.b]))):
         first, second = sorted((test.a, test.b), key=ranks.__getitem__)
         row: tuple[Cell, ...] = (
-            *(models[first], models[second], test.n),
+            models[first],
+            models[second],
+            test.n,
             difference(test, metric, 1 if first == test.a else -1),
-            *(test.p, test.p_holm, test.method),
+            test.p,
+            test.p_holm,
+            test.method,
         )
         if complete:
             row = (*row, test.is_significant, test.interval_by or "", role or "")
@@ -414,7 +420,8 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
     if studies.omitted:
         facts.append(("left out", left_out(studies.omitted)))
     facts += class_facts(sum(studies.class_inferred), len(studies))
-    if found := scored.patients():
+    found = scored.patients()
+    if found:
         facts.append(("intervals", f"by {found[0]}: some have several studies"))
     if any(scores.figures for scores in scored.scores):
         draws = scored.set_of_draws()
@@ -422,16 +429,16 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
     tables = []
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []
-        entries = [
-            {
-                "group": group_name(key),
-                "metric": metric.label,
-                "studies": estimate.n,
-                "figure": figure(estimate, metric),
-            }
-            for key, figures in scored.figures(fields)
-            for metric, estimate in figures
-        ]
+        entries = []
+        for key, figures in scored.figures(fields):
+            for metric, estimate in figures:
+                entry = {
+                    "group": group_name(key),
+                    "metric": metric.label,
+                    "studies": estimate.n,
+                    "figure": figure(estimate, metric),
+                }
+                entries.append(entry)
         head = [*_METRIC_COLUMNS]
         if fields:
             head.insert(0, Column("group", "studies of"))
@@ -502,26 +509,32 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
     data: dict[str, Any] = {
         "group": dict(group.key),
         "n_studies": group.n_studies,
-        "cells": {
-            name: dict(zip(models, _ranked(group, name), strict=True))
-            for name in group.estimates
-        },
+        "cells": {},
     }
+    for name in group.estimates:
+        cells = zip(models, _ranked(group, name), strict=True)
+        data["cells"][name] = dict(cells)
     if comparison.tests:
-        data["tests"] = {
-            name: [
-                {**asdict(test), "a": models[test.a], "b": models[test.b]}
-                | {"significant": test.is_significant}
-                | {"role": comparison.how.role(name) if comparison.how else None}
-                for test in tests
-            ]
-            for name, tests in comparison.tests[index].items()
-        }
+        data["tests"] = {}
+        for name, tests in comparison.tests[index].items():
+            data["tests"][name] = [_test(comparison, name, test) for test in tests]
         shares = comparison.rank_shares[index]
         data["ranks"] = {
             name: by_model(of_models) for name, of_models in shares.items()
         }
     return data
+
+
+def _test(comparison: Comparison, metric: str, test: PairTest) -> dict[str, Any]:
+    """Return a test as JSON's types, with the models' names."""
+    models, how = comparison.panel.models, comparison.how
+    return {
+        **asdict(test),
+        "a": models[test.a],
+        "b": models[test.b],
+        "significant": test.is_significant,
+        "role": how.role(metric) if how else None,
+    }
 
 
 def _ranked(group: Group, metric: str) -> list[dict[str, Any]]:

@@ -129,13 +129,11 @@ def _as_cell(value: Any) -> Cell:  # noqa: ANN401
 
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
     """Return columns for the user's fields beside others; one whose name is taken gets `by_`."""
-    ends = ("", "_low", "_high", "_k", "_n", "_why")
-    taken = {
-        "row",
-        "n_studies",
-        "signature",
-        *(c.name + end for c in columns for end in ends),
-    }
+    taken = {"row", "n_studies", "signature"}
+    for column in columns:
+        taken |= {
+            column.name + end for end in ("", "_low", "_high", "_k", "_n", "_why")
+        }
     return [Column(f"by_{name}" if name in taken else name, name) for name in fields]
 
 

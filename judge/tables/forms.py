@@ -45,6 +45,7 @@ _LATEX = {
     # Straight: packages for German make a command of it.
     '"': r"\char34{}",
 }
+_LATEX_TABLE = str.maketrans(_LATEX)
 # Pairs that TeX's fonts join to another sign: dashes, quotes, Spanish marks.
 _JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 _NEGATIVE = re.compile(r"(?<![\w-])-(?=[0-9])")
@@ -101,20 +102,31 @@ def _columns(document: Document, name: str) -> tuple[list[str], list[dict[str, A
     columns: dict[str, None] = {}
     rows = []
     for table in document.tables if not name else document.only([name]).tables:
-        parts = [
-            (f"{column.name}_{part}".removesuffix("_value"), index, part)
-            for index, column in enumerate(table.columns)
-            for part in _PARTS
-            if part == "value"
-            or any(_part(row[index], part) not in (None, "") for row in table.rows)
-        ]
-        columns |= dict.fromkeys(column for column, _, _ in parts)
-        rows += [
-            {column: _part(row[index], part) for column, index, part in parts}
-            | signatures
-            for row in table.rows
-        ]
+        parts = _parts(table)
+        columns |= dict.fromkeys(parts)
+        for row in table.rows:
+            cells = {
+                name: _part(row[index], part) for name, (index, part) in parts.items()
+            }
+            rows.append(cells | signatures)
     return [*columns, *signatures], rows
+
+
+def _parts(table: Table) -> dict[str, tuple[int, str]]:
+    """Return the columns of CSV, each with the number of the table's column and its part.
+
+    A part that no row has is left out, but the value.
+    """
+    parts = {}
+    for index, column in enumerate(table.columns):
+        cells = [row[index] for row in table.rows]
+        for part in _PARTS:
+            is_there = any(_part(cell, part) not in (None, "") for cell in cells)
+            if part == "value":
+                parts[column.name] = (index, part)
+            elif is_there:
+                parts[f"{column.name}_{part}"] = (index, part)
+    return parts
 
 
 def _part(cell: Cell, part: str) -> Any:  # noqa: ANN401
@@ -203,13 +215,12 @@ def _value(cell: Cell) -> float | None:
 
 def _best(table: Table, index: int) -> set[float]:
     """Return the best figure of a column, nothing where none is better."""
-    values = {value for row in table.rows if (value := _value(row[index])) is not None}
     better = table.columns[index].better
-    return (
-        {max(values) if better == "high" else min(values)}
-        if better and values
-        else set()
-    )
+    found = [_value(row[index]) for row in table.rows]
+    values = [value for value in found if value is not None]
+    if not better or not values:
+        return set()
+    return {max(values) if better == "high" else min(values)}
 
 
 def _latex_row(cells: Sequence[str]) -> str:
@@ -221,4 +232,4 @@ def _latex_row(cells: Sequence[str]) -> str:
 def latex(text: str) -> str:
     """Return text on one line as LaTeX prints it, letter for letter."""
     apart = _JOINED.split(_one_line(text))
-    return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
+    return "{}".join(part.translate(_LATEX_TABLE) for part in apart)

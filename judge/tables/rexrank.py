@@ -136,11 +136,11 @@ def _table(
 ) -> str:
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
     cells = {metric.name: _column(frame, metric, models) for metric in metrics}
-    rows = [["model", *(latex(metric.label) for metric in metrics)]]
-    rows += [
-        [latex(model), *(column[model] for column in cells.values())]
-        for model in models
-    ]
+    labels = [latex(metric.label) for metric in metrics]
+    rows = [["model", *labels]]
+    for model in models:
+        figures = [column[model] for column in cells.values()]
+        rows.append([latex(model), *figures])
     head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
     begin = rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}"
     lines = [

@@ -76,7 +76,8 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
         *_evidence_notes(summary),
     ]
     facts += headline_figures(summary, rubric, "head")
-    if by := summary.get("intervals_by"):
+    by = summary.get("intervals_by")
+    if by:
         facts.append(("intervals", f"by {by}: some have several studies"))
     signatures = [("signature", figures_signature(summary))]
     if readings:
@@ -186,10 +187,12 @@ def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
         shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
         shown.append(_tally_table(summary, rubric, rubric.tally))
-    if reasons := summary["reasons"]:
+    reasons = summary["reasons"]
+    if reasons:
         head = [Column("unread", "not scored"), Column("studies", kind=Kind.COUNT)]
         shown.append(Table("unread", "Not scored", head, tuple(reasons.items())))
-    if warnings := summary["warnings"]:
+    warnings = summary["warnings"]
+    if warnings:
         head = [
             Column("warnings", "warnings about answers"),
             Column("studies", kind=Kind.COUNT),
@@ -199,7 +202,8 @@ def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
             (text, n, summary["n_warnings"][text]) for text, n in warnings.items()
         )
         shown.append(Table("warnings", "Warnings about answers", head, rows))
-    if failures := summary.get("failures"):
+    failures = summary.get("failures")
+    if failures:
         head = [
             Column("reason", "failed"),
             Column("sentence", "why"),
@@ -265,7 +269,8 @@ def _corrected_table(summary: Data, rubric: Rubric) -> Table:
             read = Estimate(k=fixed["n"], n=fixed["n_studies"])
             by_judge = _estimate(block, statistic)
             cells: tuple[Cell, ...]
-            if why := fixed["why_not"]:
+            why = fixed["why_not"]
+            if why:
                 none = ShownEstimate(Estimate(reason=why), note=f"({why})")
                 cells = (by_judge, none, None, read, None)
             else:

@@ -70,12 +70,17 @@ def _judges(validation: Data) -> Table:
         Column("seconds", "seconds a study", kind=Kind.SHORT),
         Column("concurrency", "at a time", kind=Kind.COUNT),
     ]
-    entries = [
-        {"same_verdict": None, **row}
-        | {"concurrency": "" if row["concurrency"] is None else row["concurrency"]}
-        | {name: _or_reason(row[name]) for name in ("dollars_per_1000", "seconds")}
-        for row in rows
-    ]
+    entries = []
+    for row in rows:
+        at_a_time = row["concurrency"]
+        entry = {
+            "same_verdict": None,
+            **row,
+            "concurrency": "" if at_a_time is None else at_a_time,
+            "dollars_per_1000": _or_reason(row["dollars_per_1000"]),
+            "seconds": _or_reason(row["seconds"]),
+        }
+        entries.append(entry)
     return table_of("judges", "Judges", head, entries)
 
 
@@ -135,14 +140,12 @@ def _agreement(validation: Data) -> Table:
 
 
 def _ranking(validation: Data) -> Table:
-    pooled = {
-        (entry["quantity"], _measured(entry), against): figures["preference_accuracy"]
-        for entry in validation["agreement"]
-        for against, figures in (
-            ("leave one out", entry),
-            ("all readers", entry["all_readers"]),
-        )
-    }
+    pooled = {}
+    for entry in validation["agreement"]:
+        quantity, judge = entry["quantity"], _measured(entry)
+        of_all = entry["all_readers"]
+        pooled[quantity, judge, "leave one out"] = entry["preference_accuracy"]
+        pooled[quantity, judge, "all readers"] = of_all["preference_accuracy"]
     head = (
         Column("quantity"),
         Column("judge", "rater"),
