@@ -25,7 +25,7 @@ from judge.rubrics.derived import EDIT, REFERENCE
 from judge.running.folder import Run, append_line
 from judge.running.records import study_of
 from judge.sentences import sentences
-from judge.studies.study_set import InputFile
+from judge.studies.input_table import InputFile
 from judge.text import counted
 from judge.types import Annotation, Edit, Item, JudgeError, Side
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from judge import jsonio, rubrics
 from judge.manifest import adapter
 from judge.plugins import version
+from judge.report_sections import WHOLE_REPORT
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
@@ -26,9 +27,9 @@ from judge.running.run import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, reserved_names
 from judge.studies.columns import model_of, normalise_name, one_type, rename_reserved
+from judge.studies.input_table import InputFile
 from judge.studies.load import decode, read_content, read_delimited
-from judge.studies.sections import Section
-from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.studies.study_set import StudySet, first_ids
 from judge.types import (
     Annotated,
     Annotation,
@@ -176,7 +177,7 @@ class Readings:
     readings: Sequence[Reading]
     lacks: Mapping[str, str] = field(default_factory=dict)
     own_categories: Sequence[str] = ()
-    section: Section = "report"
+    section: str = WHOLE_REPORT
     source: str | None = None
     notes: tuple[str, ...] = ()
     class_source: str | None = None
@@ -193,7 +194,7 @@ class AnnotationTable:
 
     rubric: Literal["green", "fineradscore"]
     lacks: Mapping[str, str] = field(default_factory=dict)
-    section: Section = "report"
+    section: str = WHOLE_REPORT
     source: str | None = None
     items: dict[Key, list[Item]] = field(default_factory=dict)
     categories: dict[str, None] = field(default_factory=dict)
@@ -304,7 +305,7 @@ def write_runs(
     out: Path,
     *,
     model: str | None = None,
-    section: Section | None = None,
+    section: str | None = None,
     arguments: Mapping[str, object],
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
@@ -337,7 +338,7 @@ def _study_set(
     inputs: Sequence[InputFile],
     rubric: Rubric,
     model: str | None,
-    section: Section | None,
+    section: str | None,
 ) -> StudySet:
     studies = [reading.study for reading in readings.readings]
     names = dict.fromkeys(name for study in studies for name in study.fields)

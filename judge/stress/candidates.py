@@ -28,7 +28,8 @@ from judge.stress.report_edits import (
 )
 from judge.studies import read_pair
 from judge.studies.columns import FIELD_NAMES, KNOWN_NAMES, NamedFields
-from judge.studies.join import join_tables
+from judge.studies.input_table import InputPair
+from judge.studies.join import JoinOptions, join_tables
 from judge.studies.load import load
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError, ReportComparison, Study
@@ -40,11 +41,6 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
 MADE = "made"
 IDENTICAL, ONE_ERROR = "identical", "errors_1"
-_TEXTS = {
-    "findings": "section_findings",
-    "impression": "section_impression",
-    "report": "report",
-}
 Make = Callable[[Reference, SeededChoice], Change]
 Write = Callable[[Reference, SeededChoice], str]
 
@@ -232,8 +228,11 @@ def read_references(
     refs = load(path, "refs", fields)
     # Both sides are in one table: a fault of the file is reported once.
     blank = "a candidate that is to be made"
-    both, named = refs.assign(**{blank: "-"}), replace(fields, candidate=blank)
-    return join_tables(both, both, fields=named, section=section, allow_missing=True)
+    both = replace(refs, frame=refs.frame.assign(**{blank: "-"}))
+    options = JoinOptions(
+        fields=replace(fields, candidate=blank), section=section, allow_missing=True
+    )
+    return join_tables(InputPair.of_one(both), options)
 
 
 def make_candidates(
@@ -300,7 +299,7 @@ def write_candidates(
     """
     counts: dict[str, Counter[str]] = {}
     files = {PREDS: bytearray(), REFS: bytearray()}
-    text = _TEXTS[str(studies.section)]
+    text = FIELD_NAMES[studies.section][0]
     for study, fields in make_candidates(studies, perturbations, seed, counts):
         study_class = {"study_class": study.study_class} if study.study_class else {}
         files[PREDS] += _line({"study_id": study.study_id, text: study.candidate})
