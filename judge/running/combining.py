@@ -8,10 +8,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge import jsonio
 from judge.backends.base import Recognised
+from judge.cache.answers import (
+    DamagedAnswer,
+    DamagedError,
+    KeptAnswer,
+    kept_answer,
+    tag_of,
+)
 from judge.jsonio import from_line
 from judge.manifest import (
     ANNOTATIONS,
@@ -29,9 +36,6 @@ from judge.running.session import kind_of, with_current_version
 from judge.running.shard import Shard
 from judge.signature import Signature, StudiesDigest
 from judge.types import Annotated, JudgeError
-
-if TYPE_CHECKING:
-    from judge.cache.store import Entry, Unreadable
 
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
@@ -298,13 +302,11 @@ def _digest(text: str) -> str:
 # Raw answers
 
 
-def entries(folder: Path) -> Iterator[Entry | Unreadable]:
-    """Yield all answers of the run in `folder` as entries of the cache; damaged as `Unreadable`.
+def entries(folder: Path) -> Iterator[KeptAnswer | DamagedAnswer]:
+    """Yield all answers of the run in `folder` as entries of the cache; damaged as `DamagedAnswer`.
 
     A run of the format before this one has them too. Raises `JudgeError` for no run.
     """
-    from judge.cache.store import Unreadable, UnreadableError, entry_of, tag_of
-
     manifest = read_any_manifest(folder)
     form = manifest["format"]
     try:
@@ -328,19 +330,19 @@ def entries(folder: Path) -> Iterator[Entry | Unreadable]:
                     without += part.get("answer") is not None
                 elif key != COMPOSED:  # its parts come before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
-                    entry = entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
+                    entry = kept_answer(key, data | {"sha256": part["sha256"]})
                     yield replace(entry, tag=tag_of(kind, entry.completion))
         except (
             ValueError,
             LookupError,
             TypeError,
             AttributeError,
-            UnreadableError,
+            DamagedError,
         ) as error:
-            yield Unreadable(f"{path}, line {number}", str(error))
+            yield DamagedAnswer(f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(
+        yield DamagedAnswer(
             str(folder), f"{without:,} answers have no key of a cache: {why}"
         )
 

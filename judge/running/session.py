@@ -227,7 +227,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         A whole answer to the question as an earlier version asked it is one too.
         """
         assert self.cache is not None
-        completion = self.cache.find(question.key)
+        completion = self.cache.get(question.key)
         if completion is not None:
             return CachedAnswer(completion, question.key)
         if not isinstance(self.judge, HostedJudge):
@@ -236,7 +236,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if earlier is None:
             return None
         asked = replace(question, request=earlier)
-        completion = self.cache.find(asked.key)
+        completion = self.cache.get(asked.key)
         if completion is None or not is_complete(completion):
             return None
         return CachedAnswer(completion, asked.key)
