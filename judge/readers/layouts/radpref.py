@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judge.readers.annotations import (
@@ -27,15 +27,19 @@ _GRADES = {
 # An attribute error has a weight in place of a grade.
 _WEIGHTS = {"significant": "severity2", "negligible": "severity1"}
 _CATEGORY_OF = {"location": "c", "severity": "d"}
-_RADPREF_LACKS = {
+_LACKS = {
     EDIT: NO_EDIT,
     "severity4": "the readers' scale ends with urgent",
     **dict.fromkeys(("e", "f"), "the readers had no such category"),
 }
 _SIDES = ("C1", "C2")
 _ADDED = "a finding that the reader added"
-_PATIENT_FIELDS = {"PatientAge": "age", "PatientSex": "sex"}
-_PATIENT_FIELDS |= {name: name.lower() for name in ("Indication", "Comparison")}
+_PATIENT_FIELDS = {
+    "PatientAge": "age",
+    "PatientSex": "sex",
+    "Indication": "indication",
+    "Comparison": "comparison",
+}
 _ATTRIBUTES = {
     "location",
     "severity",
@@ -43,23 +47,23 @@ _ATTRIBUTES = {
     "measurement",
     "certainty",
     "unspecific",
+    "overinterpretation",
+    "temporal",
 }
-_ATTRIBUTES |= {"overinterpretation", "temporal"}
 
 
 def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read RadPref: two candidates a study, and a file of annotations for each reader."""
     reports = [file for file in files if not file.has("annotations")]
-    annotations = {
-        stem_of(file.name): file.data["annotations"]
-        for file in files
-        if file.has("annotations")
-    }
+    annotations = {}
+    for file in files:
+        if file.has("annotations"):
+            annotations[stem_of(file.name)] = file.data["annotations"]
     if len(reports) != 1 or len(annotations) != len(files) - 1 or not annotations:
         raise JudgeError(
             "RadPref has one file of reports and one named after each reader"
         )
-    table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
+    table = AnnotationTable(rubric=FINERADSCORE, lacks=_LACKS, source=reports[0].name)
     try:
         for record in reports[0].data:
             fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
@@ -72,13 +76,7 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
                 study_id = f"{record['id']}/{side}"
                 table.describe(study_id, study_id, **fields)
         records = {record["id"]: record for record in reports[0].data}
-        readings = [
-            (reader, study, side, sides)
-            for reader, studies in annotations.items()
-            for study, sides in studies.items()
-            for side in _SIDES
-            if side in sides
-        ]
+        readings = list(_readings(annotations))
     except (AttributeError, KeyError, TypeError) as error:
         raise JudgeError(
             f"the files are not in the form of RadPref: {error!r:.100}"
@@ -86,7 +84,7 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     for reader, study, side, sides in readings:
         key = (reader, f"{study}/{side}")
         try:
-            _add_radpref(table, key, records[study], sides)
+            _add_reading(table, key, records[study], sides)
         except FaultError as fault:
             table.left_out.setdefault(key, f"{reader}, {study}, {side}: {fault}")
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -95,7 +93,18 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     return table
 
 
-def _add_radpref(
+def _readings(
+    annotations: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield reader, study, side and what the reader said of both sides of the study."""
+    for reader, studies in annotations.items():
+        for study, sides in studies.items():
+            for side in _SIDES:
+                if side in sides:
+                    yield reader, study, side, sides
+
+
+def _add_reading(
     table: AnnotationTable,
     key: Key,
     record: Mapping[str, Any],
@@ -103,7 +112,8 @@ def _add_radpref(
 ) -> None:
     """Add what a reader says of one side of a study; `sides` has both, and the findings added."""
     side = key[1].rpartition("/")[2]
-    reading, added = sides[side], sides.get("new_finding_indices") or {}
+    reading = sides[side]
+    added = sides.get("new_finding_indices") or {}
     findings = record.get(f"{side}_findings", ())
     table.add(key, count=0)
     numbers = _added_numbers(findings, reading["finding_errors"], added.get(side))
@@ -113,13 +123,14 @@ def _add_radpref(
             attributes = entry["attributes"]
             if not {*attributes} <= _ATTRIBUTES:
                 raise ValueError(f"unknown attributes {', '.join(attributes)}")
-            category = ",".join(
-                sorted({_CATEGORY_OF.get(name, name) for name in attributes})
-            )
+            categories = {_CATEGORY_OF.get(name, name) for name in attributes}
+            category = ",".join(sorted(categories))
             level = max(_WEIGHTS[weight] for weight in attributes.values())
-            text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
+            weights = [f"{name} {weight}" for name, weight in attributes.items()]
+            text += f" ({', '.join(weights)})"
         else:
-            category, level = "a", _GRADES[entry["clinical_significance"]]
+            category = "a"
+            level = _GRADES[entry["clinical_significance"]]
         table.add(key, category, level, text=_explained(text, entry), side="candidate")
     findings = record["ground_truth_findings"]
     numbers = _added_numbers(findings, reading["missing_findings"], added.get("GT"))
@@ -134,7 +145,8 @@ def _add_radpref(
             side="reference",
         )
     table.fields[key] = {"comment": reading.get("rating_explanation") or ""}
-    if (rating := reading.get("rating")) is not None:
+    rating = reading.get("rating")
+    if rating is not None:
         table.fields[key]["rating"] = rating + 0  # which fails for what is no number
 
 
@@ -164,7 +176,9 @@ def _finding(findings: Sequence[str], number: str, added: Collection[int]) -> st
 
 
 def _explained(text: str, entry: Mapping[str, Any]) -> str:
-    return f"{text}: {entry['explanation']}" if entry.get("explanation") else text
+    if not entry.get("explanation"):
+        return text
+    return f"{text}: {entry['explanation']}"
 
 
 RADPREF = Layout(

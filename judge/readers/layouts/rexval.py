@@ -19,7 +19,9 @@ from judge.rubrics.categories import LEVELS
 from judge.rubrics.green.parse import MATCHED
 from judge.types import JudgeError
 
-_BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
+_CATEGORIES_BY_NUMBER = {
+    str(number): code for number, code in enumerate(CODES, start=1)
+}
 _REPORTS = ("study_id", "gt_report")
 _CANDIDATES = ("radgraph", "bertscore", "s_emb", "bleu")
 _IDS = ("study_number", "candidate_type", "rater_index")
@@ -34,17 +36,8 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         raise JudgeError(
             "ReXVal has one file of counts and at most one of reports; name these"
         )
-    table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
-    studies: dict[str, str] = {}  # by their numbers, which the counts name
-    for number, row in enumerate(reports[0].rows() if reports else ()):
-        table.source = reports[0].name
-        (study,) = row.ids("study_id")
-        studies[str(number)] = study
-        for name in _CANDIDATES:
-            texts = {"reference": row["gt_report"], "candidate": row[name]}
-            table.describe(
-                f"{study}/{name}", row.place, **texts, model=name, patient=study
-            )
+    table = AnnotationTable(rubric=GREEN, lacks={MATCHED: NO_MATCHED})
+    studies = _describe_studies(table, reports[0]) if reports else {}
     seen: dict[Key, set[tuple[str, str]]] = defaultdict(set)
     for row in counts[0].rows():
         named, model, reader = row.ids(*_IDS)
@@ -55,7 +48,7 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
                 raise row.fault("the file of reports has no such study")
             table.describe(key[1], row.place, model=model, patient=study)
             level = row.choice("clinically_significant", SIGNIFICANCE)
-            category = row.choice("error_category", _BY_NUMBER)
+            category = row.choice("error_category", _CATEGORIES_BY_NUMBER)
             if (level, category) in seen[key]:
                 raise row.fault(
                     f"the {level} count of category {category} is duplicate"
@@ -69,6 +62,25 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
                 key, f"it has {len(cells)} of {_ALL_COUNTS} counts"
             )
     return table
+
+
+def _describe_studies(table: AnnotationTable, reports: File) -> dict[str, str]:
+    """Add the studies of a file of reports; return their ids by number, which the counts name."""
+    table.source = reports.name
+    studies = {}
+    for number, row in enumerate(reports.rows()):
+        (study,) = row.ids("study_id")
+        studies[str(number)] = study
+        for name in _CANDIDATES:
+            table.describe(
+                f"{study}/{name}",
+                row.place,
+                reference=row["gt_report"],
+                candidate=row[name],
+                model=name,
+                patient=study,
+            )
+    return studies
 
 
 REXVAL = Layout(

@@ -43,10 +43,10 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     (file,) = files
     rows = file.rows()
     grade = "significant" if file.has("significant") else "level"
-    severities = [severity_of(row["level"]) is not None for row in rows if row["level"]]
-    is_green = grade == "significant" or 2 * sum(severities) < len(severities)
-    table = AnnotationTable(GREEN if is_green else FINERADSCORE)
-    table.source = file.name if file.has("candidate") else None
+    is_green = grade == "significant" or not _are_severities(rows)
+    table = AnnotationTable(rubric=GREEN if is_green else FINERADSCORE)
+    if file.has("candidate"):
+        table.source = file.name
     models = defaultdict(set)
     for row in rows:
         models[row["study_id"]].add(row["model"])
@@ -71,14 +71,7 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
                 raise FaultError(
                     "it has no row of matched findings, but other studies have one"
                 )
-            further = table.fields[key] = {}
-            for row in study_rows:
-                for name, text in row.cells.items():
-                    is_used = name in _ERROR_COLUMNS + _STUDY_COLUMNS
-                    # pandas writes the row numbers in a column without a name.
-                    is_used |= name.startswith("column_")
-                    if text and not is_used and further.setdefault(name, text) != text:
-                        raise row.fault(f"{name} differs from an earlier row")
+            table.fields[key] = _further_fields(study_rows)
             for error in errors:
                 table.add(key, **error)
     table.lacks = {} if has_category else {CATEGORY.name: NO_CATEGORY}
@@ -89,13 +82,41 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     return table
 
 
+def _are_severities(rows: Sequence[Row]) -> bool:
+    """Return whether at least half of the levels that are filled are FineRadScore's."""
+    levels = [row["level"] for row in rows if row["level"]]
+    n_severities = sum(severity_of(level) is not None for level in levels)
+    return 2 * n_severities >= len(levels)
+
+
+def _further_fields(rows: Sequence[Row]) -> dict[str, object]:
+    """Return the columns of a study that the layout does not know.
+
+    Raises `FaultError` where two rows of the study differ.
+    """
+    further: dict[str, object] = {}
+    for row in rows:
+        for name, text in row.cells.items():
+            is_used = name in _ERROR_COLUMNS or name in _STUDY_COLUMNS
+            # pandas writes the row numbers in a column without a name.
+            is_number = name.startswith("column_")
+            if not text or is_used or is_number:
+                continue
+            if further.setdefault(name, text) != text:
+                raise row.fault(f"{name} differs from an earlier row")
+    return further
+
+
 def _is_matched(row: Row) -> bool:
     name = normalise_name(row["category"] or "")
     return name in ("matched", "matchedfinding", "matchedfindings")
 
 
 def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str, Any]:
-    text, category, level = row["text"] or "", row["category"], row[grade]
+    """Return what a row says, as the arguments of `AnnotationTable.add`."""
+    text = row["text"] or ""
+    category = row["category"]
+    level = row[grade]
     if _is_matched(row):
         category = MATCHED
     elif category:
@@ -110,10 +131,13 @@ def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str
     if level and is_green:
         level = row.choice(grade, SIGNIFICANCE)
     elif level:
-        if (severity := severity_of(level)) is None:
+        severity = severity_of(level)
+        if severity is None:
             raise row.fault(f"level is {level!r}; it must be 1 (not actionable) to 4")
         level = f"severity{severity}"
-    count = row.count("count") if file.has("count") and not text else 1
+    count = 1
+    if file.has("count") and not text:
+        count = row.count("count")
     if text and row["count"] not in (None, "1"):
         raise row.fault(
             f"count is {row['count']} beside a text; write a row for each error"
@@ -126,6 +150,7 @@ def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str
 def _check_tidy(
     errors: Sequence[Mapping[str, Any]], rows: Sequence[Row], *, has_category: bool
 ) -> None:
+    """Raise `FaultError` where the rows of a study contradict or repeat each other."""
     seen: dict[tuple[str | None, str | None], set[str]] = defaultdict(set)
     is_clean = any(error["category"] is error["level"] is None for error in errors)
     for error, row in zip(errors, rows, strict=True):
