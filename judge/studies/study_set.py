@@ -83,20 +83,21 @@ class JudgeContext:
         return {"context": context, "prior": prior, "modality": self.modality}
 
     @property
-    def signature(self) -> list[str]:
-        """The parts of a signature that name the fields; none where nothing is shown."""
-        parts = {
+    def shown(self) -> dict[str, list[str]]:
+        """The fields that are shown by what they are, each as a signature names it.
+
+        Keys: those of `context`, `prior` and `modality` that have any.
+        """
+        fields = {
             "context": self.context,
             "prior": (self.prior,),
             "modality": (self.modality,),
         }
-        names = {
-            part: [_quoted(name) for name in fields if name]
-            for part, fields in parts.items()
+        named = {
+            part: [_quoted(name) for name in names if name]
+            for part, names in fields.items()
         }
-        return [
-            f"{part}:{','.join(fields)}" for part, fields in names.items() if fields
-        ]
+        return {part: names for part, names in named.items() if names}
 
 
 def attach_context(
