@@ -18,7 +18,7 @@ from judge.plugins import version
 from judge.rubrics.quantities import reward_of
 from judge.running.policy import RequestPolicy
 from judge.running.records import StudyResult
-from judge.signature import Signature
+from judge.signature import signature_line
 from judge.studies import from_python
 from judge.studies.study_set import attach_context, prior_report
 from judge.text import says_nothing
@@ -88,13 +88,16 @@ class Reward(AbstractContextManager["Reward"]):
         if self._report is not str:
             made_of = f"{self.name}({report})"
         context = [f"{name}:{value}" for name, value in self._context.items() if value]
+        judged_by = self._session.judged_by()
+        settings = [f"{name}:{text}" for name, text in judged_by.settings().items()]
         parts = [
-            *self._session.judged_by(),
+            *judged_by.rubric_parts(),
+            *settings,
             *context,
             f"reward:{made_of}",
             f"version:{version()}",
         ]
-        return str(Signature(parts))
+        return signature_line(parts)
 
     def trl(
         self, reference: str = "reference", *, unscored: float | None = None

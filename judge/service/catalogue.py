@@ -104,7 +104,8 @@ class OpenRun(Run):
     """A run's files as they were at `stamps`. Raises `JudgeError` where they are damaged."""
 
     def __init__(self, path: Path, stamps: Stamps) -> None:
-        super().__init__(path)
+        run = Run.open(path)
+        super().__init__(run.path, run.manifest)
         self.stamps = stamps
 
     @cached_property
@@ -116,7 +117,7 @@ class OpenRun(Run):
     def pieces(self) -> dict[str, bytes]:
         """The `overview` and the `index` of the run's page, as JSON."""
         table = self.table()
-        overview = page.overview(self.summary(), table, self.rubric)
+        overview = page.overview(self, table)
         return {
             "overview": as_json(overview),
             "index": as_json(page.index(table, self.rubric)),
@@ -329,14 +330,14 @@ class Catalogue:
         summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
-            **{
-                name: summary[name]
-                for name in ("rubric", "signature", "n_studies", "n_scored")
-            },
+            "rubric": summary.rubric,
+            "signature": summary.signature,
+            "n_studies": summary.n_studies,
+            "n_scored": summary.n_scored,
             "headline": [{"label": label, "text": text} for label, text in headline],
-            "judge": summary["judge"]["name"],
+            "judge": summary.judge.name,
             "model": known_model(run),
-            "started": run.manifest.get("started"),
+            "started": run.manifest.started,
         }
 
 

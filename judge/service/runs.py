@@ -182,7 +182,7 @@ def show_run(run: RunId, service: ServiceDep) -> Response:
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
-        shown["summary"] = service.catalogue.open(run)[1].summary()
+        shown["summary"] = service.catalogue.open(run)[1].summary().plain()
     return as_json(shown)
 
 
