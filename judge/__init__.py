@@ -20,13 +20,14 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: P
 TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
     from judge.api import annotate, merge, panel, run
-    from judge.comparing.leaderboard import Leaderboard, compare, recurring_errors
+    from judge.results.comparison import Leaderboard, compare, recurring_errors
+    from judge.results.run import Run
+    from judge.results.stress import StressReport, stress_report
+    from judge.results.validation import Validation, validate
     from judge.rubrics import Rubric
-    from judge.running.folder import Run
     from judge.running.policy import RequestPolicy
     from judge.running.progress import RunStoppedError
     from judge.stats.significance import Resampling
-    from judge.stress.report import StressReport, stress_report
     from judge.types import (
         Annotated,
         Annotation,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         Study,
         Unparsed,
     )
-    from judge.validating.validation import Validation, validate
 
     __version__: str
 
@@ -55,13 +55,13 @@ __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _MODULES = {
     "api": ("annotate", "merge", "panel", "run"),
-    "comparing.leaderboard": ("Leaderboard", "compare", "recurring_errors"),
+    "results.comparison": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
     "running.session": ("RequestPolicy",),
     "running.engine": ("RunStoppedError",),
-    "running.folder": ("Run",),
+    "results.run": ("Run",),
     "stats.significance": ("Resampling",),
-    "stress.report": ("StressReport", "stress_report"),
+    "results.stress": ("StressReport", "stress_report"),
     "types": (
         "Annotated",
         "Annotation",
@@ -71,7 +71,7 @@ _MODULES = {
         "Study",
         "Unparsed",
     ),
-    "validating.validation": ("Validation", "validate"),
+    "results.validation": ("Validation", "validate"),
 }
 
 

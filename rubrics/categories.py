@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from judge.rubrics.contract import (
@@ -12,9 +12,8 @@ from judge.rubrics.contract import (
     Kind,
     Label,
     Measure,
-    Statistic,
-    Where,
 )
+from judge.stats.statistic import Mean, Rate, Where
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 CATEGORIES = tuple(Category)
@@ -28,8 +27,10 @@ CATEGORY = Facet(
     has_codes=True,
 )
 
-ERRORS = Statistic(
-    *("errors", "errors per study", "mean", ("n_significant", "n_insignificant")),
+ERRORS = Mean(
+    "errors",
+    "errors per study",
+    measures=("n_significant", "n_insignificant"),
     higher_is_better=False,
     study_label="errors",
     shown=frozenset({"compare"}),
@@ -37,14 +38,16 @@ ERRORS = Statistic(
 
 
 def none_of(
-    name: str, label: str, measure: str, words: str, *shown: Where
-) -> Statistic:
+    name: str, label: str, *, measure: str, words: str, shown: Collection[Where]
+) -> Rate:
     """Return the share of the scored studies of which `measure` is 0, studies without `words`.
 
     The denominator is all scored studies: without an urgent finding none of a study is missed.
     """
-    return Statistic(
-        *(name, label, "rate", (measure,)),
+    return Rate(
+        name,
+        label,
+        measures=(measure,),
         higher_is_better=True,
         definition=f"studies without {words}",
         study_label=words,
@@ -52,10 +55,15 @@ def none_of(
     )
 
 
-def no_error(grade: str, named: str) -> Statistic:
+def no_error(grade: str, named: str) -> Rate:
     """Return the share of the studies without an error of a grade, `named` in words."""
-    name, label = f"no_{grade}_error", f"no {grade} error"
-    return none_of(name, label, f"n_{grade}", named, "groups", "compare")
+    return none_of(
+        f"no_{grade}_error",
+        f"no {grade} error",
+        measure=f"n_{grade}",
+        words=named,
+        shown=("groups", "compare"),
+    )
 
 
 def error_item(

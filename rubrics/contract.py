@@ -7,7 +7,7 @@ does not declare is shown nowhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
+from judge.stats.statistic import Statistic, Where
+from judge.types import (
+    Annotation,
+    Item,
+    JudgeError,
+    Measures,
+    ReportComparison,
+    Scale,
+    Study,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -80,10 +89,6 @@ def source(key: str) -> Source:
     return _sources()[key]
 
 
-Scale = tuple[float | None, float | None]
-"""The least and the greatest value that a study can have; None where there is no such end."""
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """The items that a measure counts: those of a kind that carry all of the labels.
@@ -127,60 +132,6 @@ class Measure:
             and (high is None or value <= high)
         )
         return is_in and not (self.is_whole and value % 1)
-
-
-Where = Literal["head", "groups", "compare"]
-EVERYWHERE: frozenset[Where] = frozenset(("head", "groups", "compare"))
-"""Where a statistic is printed: of a run, of its groups, where models are compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """One number of a set of studies.
-
-    A `mean` is that of the sum of the `measures` over the studies that have them; with
-    `is_reciprocal` it is 1 / that mean. A `rate` is the share of the studies of which all the
-    `measures` are 0. A `ratio` is the sum of the `measures` over all studies divided by that of
-    `per`. Studies of which a measure is undefined are in neither part, and are counted beside
-    it. Means have a normal interval on the `scale`, which has to hold all values of the measure;
-    rates have Wilson's, ratios one by bootstrap.
-
-    `label` is short; `definition` says what it is where other rubrics' statistics stand beside
-    it. `study_label` is what it says of one study. `shown` is where it is printed: at the `head`
-    of a run, for each of the `groups`, and where models are compared (`compare`). `rexrank` is
-    the column of ReXrank's result tables that it fills.
-    """
-
-    name: str
-    label: str
-    kind: Literal["mean", "rate", "ratio"]
-    measures: tuple[str, ...]
-    higher_is_better: bool
-    per: tuple[str, ...] = ()
-    is_reciprocal: bool = False
-    scale: Scale = (0, None)
-    definition: str | None = None
-    study_label: str | None = None
-    shown: frozenset[Where] = frozenset({"groups", "compare"})
-    rexrank: str | None = None
-
-
-def mean_of(
-    name: str,
-    label: str,
-    scale: Scale,
-    shown: Collection[Where] = EVERYWHERE,
-    **more: Any,  # noqa: ANN401
-) -> Statistic:
-    """Return the mean of the measure with this name; `more` are further fields of `Statistic`."""
-    more = {"measures": (name,), "higher_is_better": True, **more}
-    return Statistic(name, label, "mean", scale=scale, shown=frozenset(shown), **more)
-
-
-def ratio_of(name: str, label: str, measure: str, per: str, **more: Any) -> Statistic:  # noqa: ANN401
-    """Return the ratio of two measures' sums, from 0 to 1; `more` are further fields."""
-    more = {"higher_is_better": True, "scale": (0, 1), "shown": EVERYWHERE, **more}
-    return Statistic(name, label, "ratio", (measure,), per=(per,), **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +319,9 @@ class Rubric:
             (one.name,): one.scale for one in self.measures
         }
         for one in self.statistics:
-            if one.kind == "mean" and one.scale != scales.get(one.measures, one.scale):
+            if one.has_own_scale:
+                continue
+            if one.scale != scales.get(one.measures, one.scale):
                 raise ValueError(
                     f"{self.name} declares {one.name!r} on another scale than it has"
                 )

@@ -14,10 +14,11 @@ from judge.comparing.alignment import RunChoice, model_of_run
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
-from judge.stats.intervals import Codes, inverse, mean_interval, units_of
+from judge.stats.intervals import Codes, mean_interval, units_of
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, compare
+from judge.stats.statistic import OfMean
 from judge.types import JudgeError
 
 NORMAL, ABNORMAL = "normal", "abnormal"
@@ -137,7 +138,7 @@ def challenge_metrics(comparison: Comparison) -> list[Metric]:
     return [
         metric
         for metric in metrics
-        if metric.what != "count" and metric.kind != "ratio"
+        if metric.what != "count" and isinstance(metric.statistic, OfMean)
     ]
 
 
@@ -184,6 +185,8 @@ def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | 
         else None
     )
     mean = mean_interval(column[known], None, units)
-    mean = inverse(mean) if metric.kind == "inverse" and mean.value else mean
+    if mean.value and isinstance(metric.statistic, OfMean):
+        # ReXrank's standard errors know no scale.
+        mean = replace(metric.statistic, scale=None).of_mean(mean)
     half = None if mean.high is None or mean.value is None else mean.high - mean.value
     return {"n": mean.n, "value": mean.value, "plus_minus": half}

@@ -14,7 +14,7 @@ from judge.stats.scores import (
     Group,
     ItemCounts,
     ScoreMatrix,
-    group_cells,
+    group_figures,
     groups_of,
     item_counts,
 )
@@ -65,10 +65,10 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
     panel = comparison.panel
     groups = _groups(panel, DATASET_FIELD)
     if DATASET_FIELD in panel.fields:
-        groups = [(_ALL, group_cells(panel, {})), *groups]
+        groups = [(_ALL, group_figures(panel, {})), *groups]
     per = "per model and data set" if len(groups) > 1 else "per model"
     for metric in panel.metrics:
-        if metric.kind != "rate":
+        if not metric.is_share:
             title = f"{metric.label} {per}"
             caption = (
                 f"{title} with its 95% interval; n is the number of scored studies."
@@ -79,9 +79,7 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
 
 def _rates(comparison: Comparison) -> Iterable[Figure]:
     panel = comparison.panel
-    shown = [
-        metric for metric in panel.metrics if metric.rubric and metric.kind == "rate"
-    ]
+    shown = [metric for metric in panel.metrics if metric.rubric and metric.is_share]
     groups = _groups(panel, "study_class")
     for rubric in dict.fromkeys(str(metric.rubric) for metric in shown):
         name = rubrics.load(rubric).title
@@ -113,8 +111,11 @@ def _dots(
     """Return a panel a group with each model's figures of the metrics in `series`."""
     names, rows = _names(comparison), []
     for group_name, group in groups:
-        cells = {label: group.cells[metric.name] for label, metric in series.items()}
-        panel = f"{group_name}, n {count_range(cell.n for row in cells.values() for cell in row)}"
+        cells = {
+            label: group.estimates[metric.name] for label, metric in series.items()
+        }
+        n = [one.n or 0 for row in cells.values() for one in row]
+        panel = f"{group_name}, n {count_range(n)}"
         rows += [
             {"panel": panel, "name": name, "series": label}
             | {end: getattr(cell, end) for end in ("value", "low", "high", "n")}
@@ -194,7 +195,7 @@ def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     labels = [f"{title} ({group.n_studies:,})" for title, group in groups]
     title = f"Rank by {metric.label} in each {'data set' if field == DATASET_FIELD else field}"
     rows: list[specs.Row] = [
-        {"down": name, "across": label, "value": group.cells[metric.name][model].rank}
+        {"down": name, "across": label, "value": group.ranks[metric.name][model]}
         for label, (_, group) in zip(labels, groups, strict=True)
         for model, name in enumerate(_names(comparison))
     ]
@@ -265,7 +266,9 @@ def _parts(
 
 
 def _groups(panel: ScoreMatrix, field: str) -> list[tuple[str, Group]]:
-    return [(_title(key), group_cells(part, key)) for key, part in _parts(panel, field)]
+    return [
+        (_title(key), group_figures(part, key)) for key, part in _parts(panel, field)
+    ]
 
 
 def _title(key: Mapping[str, object]) -> str:

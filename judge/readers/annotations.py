@@ -228,7 +228,9 @@ class AnnotationTable:
         if category == MATCHED:
             item = matched_item(text)
         else:
-            labels = {_GRADED_BY[self.rubric]: (str(level),)}
+            labels: dict[str, tuple[str, ...]] = {
+                _GRADED_BY[self.rubric]: (str(level),)
+            }
             if category:
                 labels[CATEGORY.name] = tuple(category.split(","))
                 self.categories |= dict.fromkeys(labels[CATEGORY.name])

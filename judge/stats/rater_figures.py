@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     Z_95,
     Bools,
     Codes,
-    Estimate,
     Resamples,
     Values,
     interval,
@@ -60,15 +60,25 @@ class FigureDraws:
         value = self.value(name)
         if np.isnan(value):
             reason = self.reasons.get(name, "it is not defined")
-            return Estimate(n, None, None, None, n_undefined, reason=reason)
+            return Estimate(n=n, n_undefined=n_undefined, reason=reason)
         if name in self.no_interval:
             return Estimate(
-                n, value, None, None, n_undefined, reason=self.no_interval[name]
+                n=n,
+                value=value,
+                n_undefined=n_undefined,
+                reason=self.no_interval[name],
             )
         n_units = len(np.unique(self.units[self.known]))
         words = "patients" if self.has_patients else "studies"
         low, high, why = interval(self.draws[name][1:], n_units, words)
-        return Estimate(n, value, low, high, n_undefined, reason=why)
+        return Estimate(
+            n=n,
+            value=value,
+            low=low,
+            high=high,
+            n_undefined=n_undefined,
+            reason=why,
+        )
 
 
 Measure = Callable[[Values, Values], FigureDraws]

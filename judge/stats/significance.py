@@ -45,7 +45,7 @@ from judge.stats.scores import (
     RankShares,
     ScoreMatrix,
     canonical,
-    group_cells,
+    group_figures,
     parts_of,
     rank_shares,
     round_mantissa,
@@ -258,7 +258,7 @@ def compare(
     asked = find(panel.metrics, sort) if sort is not None else None
     if asked is None and how is not None and how.primary is not None:
         asked = panel.metric(how.primary)
-    groups = tuple(group_cells(part, key) for key, part in parts)
+    groups = tuple(group_figures(part, key) for key, part in parts)
     more = [
         f"intervals of single figures are by {panel.patient_field}"
     ] * panel.is_clustered
@@ -267,10 +267,10 @@ def compare(
         tables = (_test_table(part, key, how) for key, part in parts)
         results = _corrected(list(track(tables, len(parts))), how)
         more += _test_notes([result.pairs for result in results], how)
-    all_cells = groups[0].cells
+    of_all = groups[0].estimates
     metric = asked or max(
         panel.metrics,
-        key=lambda m: sum(cell.value is not None for cell in all_cells[m.name]),
+        key=lambda m: sum(one.value is not None for one in of_all[m.name]),
     )
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
@@ -290,7 +290,7 @@ def compare(
 
 def model_order(group: Group, metric: str) -> tuple[int, ...]:
     """Return the models' numbers by their rank in a group, those without one last."""
-    ranks = [cell.rank for cell in group.cells[metric]]
+    ranks = group.ranks[metric]
     last = len(ranks) + 1
     return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
 
@@ -352,7 +352,7 @@ def _flip_work(metrics: Sequence[Metric], table: ScoreMatrix, n_pairs: int) -> f
 
 def _is_by_flips(metric: Metric, table: ScoreMatrix) -> bool:
     """Return whether a metric is tested by sign flips: all but rates of independent studies."""
-    return metric.kind != "rate" or table.is_clustered
+    return not metric.is_share or table.is_clustered
 
 
 def _family_of(table: int, metric: str, how: Resampling) -> tuple[object, ...]:
@@ -518,7 +518,7 @@ def _rank_shares(
     none: tuple[RankShares | None, ...] = (None,) * int(draws.shape[1])
     if n_units < 2:
         return none
-    if metric.kind in ("inverse", "ratio"):
+    if metric.statistic.may_lack:
         is_undefined = np.isnan(draws[:, has_figure]).any(axis=1)
         if is_undefined.mean() > MOST_UNDEFINED:
             return none
@@ -539,19 +539,13 @@ def _resampled(
     They are of the studies that are `among` those of the model, or pair. NaN is not defined.
     """
     values = panel.values[metric.name]
-    grids = (values, panel.per.get(metric.name, np.ones_like(values)))
-    top, under = (
-        weights @ unit_sums(np.where(among, grid[:, models], 0.0), units)
-        for grid in grids
+    per = panel.per.get(metric.name)
+    return metric.statistic.resampled(
+        np.where(among, values[:, models], np.nan),
+        None if per is None else np.where(among, per[:, models], np.nan),
+        units=units,
+        weights=weights,
     )
-    figures: Values = np.divide(
-        top, under, out=np.full_like(top, np.nan), where=under > 0
-    )
-    if metric.kind == "inverse":
-        return np.divide(
-            1, figures, out=np.full_like(figures, np.nan), where=figures > 0
-        )
-    return figures
 
 
 def _by_flips(test: PairTest, differences: Values, p: float) -> PairTest:
@@ -835,7 +829,7 @@ def _inverted_where_needed(
     That is where interval and p-value disagree about 0, and where too many resamples of a
     reciprocal or a ratio have no value. `figures` are those of the two sides of each pair.
     """
-    may_lack = metric.kind in ("inverse", "ratio")
+    may_lack = metric.statistic.may_lack
     wanted = []
     for pair, test in enumerate(tests):
         has_none = test.low is None and may_lack and test.difference not in (None, 0)
@@ -866,8 +860,8 @@ def _inverted_where_needed(
                 flipped_sizes[:, column],
             )
             sides = float(figures[0][pair]), float(figures[1][pair])
-            if ends is not None and metric.kind == "inverse":
-                ends = _of_reciprocals(ends, sides)
+            if ends is not None:
+                ends = metric.statistic.difference_ends(ends, sides)
             difference = tests[pair].difference
             assert difference is not None
             if ends is None or not ends[0] <= difference <= ends[1]:
@@ -921,18 +915,3 @@ def invert_flips(
         return None
     # Differences that are all the same do not prove that there is no spread.
     return None if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12) else (low, high)
-
-
-def _of_reciprocals(
-    ends: tuple[float, float], figures: tuple[float, float]
-) -> tuple[float, float] | None:
-    """Return the interval of a difference of reciprocals from that of the means' difference.
-
-    `figures` are the two reciprocals. The middle of the two means is taken as it is.
-    """
-    means = 1 / figures[0], 1 / figures[1]
-    middle = (means[0] + means[1]) / 2
-    if max(map(abs, ends)) >= 2 * middle:
-        return None
-    high, low = (1 / (middle + end / 2) - 1 / (middle - end / 2) for end in ends)
-    return low, high

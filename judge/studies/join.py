@@ -419,8 +419,9 @@ def _fields_beside(
         beside[name] = values_of(f"the field {name!r}", field)
     for name, field in further.items():
         index = getattr(field, "index", None)
-        is_keyed = has_keys and isinstance(index, pd.Index)
-        if is_keyed and list(map(to_id, index)) != list(refs.frame.index):
+        if not has_keys or not isinstance(index, pd.Index):
+            continue
+        if list(map(to_id, index)) != list(refs.frame.index):
             raise JudgeError(
                 f"the field {name!r} has another index than the references"
             )

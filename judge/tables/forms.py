@@ -9,14 +9,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from judge.tables.document import Cell, Column, Document, Estimate, Table
+from judge.stats.estimate import Estimate
+from judge.tables.document import Cell, Column, Document, ShownEstimate, Table
 from judge.text import capital, harmless, no_formula
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _ID = "study_id"
-_PARTS = ("value", "low", "high", "k", "n", "why")
+_PARTS = {
+    "value": "value",
+    "low": "low",
+    "high": "high",
+    "k": "k",
+    "n": "n",
+    "why": "reason",
+}
+"""The ends of the names of a figure's columns, and what of the estimate stands there."""
 _MINUS = "\N{MINUS SIGN}"
 # What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
 _MARKUP = re.compile(
@@ -109,8 +118,10 @@ def _columns(document: Document, name: str) -> tuple[list[str], list[dict[str, A
 
 
 def _part(cell: Cell, part: str) -> Any:  # noqa: ANN401
+    if isinstance(cell, ShownEstimate):
+        cell = cell.estimate
     if isinstance(cell, Estimate):
-        return getattr(cell, part)
+        return getattr(cell, _PARTS[part])
     return cell if part == "value" else None
 
 
@@ -183,8 +194,11 @@ def _latex_table(table: Table) -> str:
 
 
 def _value(cell: Cell) -> float | None:
-    value = cell.value if isinstance(cell, Estimate) else None
-    return None if value is None else round(value, 12)
+    if isinstance(cell, ShownEstimate):
+        cell = cell.estimate
+    if not isinstance(cell, Estimate) or cell.value is None:
+        return None
+    return round(cell.value, 12)
 
 
 def _best(table: Table, index: int) -> set[float]:

@@ -28,7 +28,8 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import Run
 from judge.signature import digests
-from judge.stats.intervals import Values, sum_measures
+from judge.stats.intervals import Values
+from judge.stats.statistic import sum_of
 from judge.types import JudgeError
 
 
@@ -231,7 +232,7 @@ def align_raters(
         known = quantities_of(rater.rubric, rater.lacks, level)
         for quantity in quantities:
             numbers = runs.numbers(column, known[quantity.name].measures)
-            values[quantity.name][:, column] = sum_measures([*numbers.values()])
+            values[quantity.name][:, column] = sum_of(numbers, numbers)
         for score in () if rater.is_reader else rater.rubric.with_role("score"):
             of_score = runs.numbers(column, [score.name])[score.name]
             scores.append(
@@ -330,7 +331,7 @@ def _grades(
         for name in shared:
             numbers = runs.numbers(column, rater.levels[name])
             # NaN where a study is not scored stays NaN.
-            total = sum_measures([*numbers.values()])
+            total = sum_of(numbers, numbers)
             grades[:, column] += np.where(np.isnan(total), np.nan, total > 0)
     return tuple(shared), grades
 

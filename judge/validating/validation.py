@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from judge import plugins
-from judge.comparing.alignment import Runs, choices
-from judge.comparing.metric_files import read_files
-from judge.display import Displayed
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
 from judge.signature import short_digest, signature_line
@@ -36,11 +32,11 @@ from judge.stats.agreement import (
     severity_measure,
 )
 from judge.stats.correlation import ACCURACY
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     FEWER_RESAMPLES,
     LEAST_UNITS,
     Codes,
-    Estimate,
     Resamples,
     Values,
     draw_resamples,
@@ -59,70 +55,9 @@ from judge.stats.rater_figures import (
 from judge.stats.significance import Resampling
 from judge.stats.summary import OUTCOMES
 from judge.types import Failed, Unparsed
-from judge.validating.raters import RatedStudies, align_raters, open_raters
+from judge.validating.raters import RatedStudies
 
 _USUAL = Resampling()
-
-
-@dataclass(frozen=True, repr=False)
-class Validation(Displayed):
-    """How far judges agree with readers; `print` shows the judges.
-
-    `data` is the output of `judge validate --format json`, and `frame(NAME)` one of its tables.
-    """
-
-    data: dict[str, Any]
-    notes: tuple[str, ...]
-    signature: str
-
-
-def validate(
-    runs: Runs,
-    readers: Runs,
-    *,
-    metrics: Sequence[str | Path] = (),
-    higher_is_better: Sequence[str] = (),
-    lower_is_better: Sequence[str] = (),
-    epsilon: float = EXPERTS,
-    level: str | None = None,
-    patient_field: str | None = None,
-    random_readers: bool = False,
-    resampling: Resampling = _USUAL,
-) -> Validation:
-    """Compare judges with readers of the same reports, as `judge validate` does.
-
-    Args:
-        runs: The runs of judges: opened, as folders, or as a mapping from names.
-        readers: The runs of readers, in the same forms.
-        metrics: Files of further metrics, as in `compare`.
-        higher_is_better: Columns of these of which more is better, where the name does not tell.
-        lower_is_better: Columns of which less is better.
-        epsilon: The epsilon of the alternative-annotator test.
-        level: Errors of this level or worse are significant: actionable, urgent, emergent or
-            significant; by default each rubric's own.
-        patient_field: The field with the patient, as in `compare`.
-        random_readers: Intervals cover the choice of the readers too; it needs three. By default
-            they hold for these readers.
-        resampling: The number of resamples and the seed.
-
-    Raises:
-        JudgeError: For runs that cannot be compared.
-
-    """
-    files = read_files(
-        [*map(str, metrics)], higher=higher_is_better, lower=lower_is_better
-    )
-    studies = align_raters(
-        open_raters(choices(runs), readers=False),
-        open_raters(choices(readers), readers=True),
-        files,
-        patient_field,
-        level,
-    )
-    data = compute_validation(
-        studies, resampling, epsilon, random_readers=random_readers
-    )
-    return Validation(data, tuple(data["notes"]), str(data["signature"]))
 
 
 def compute_validation(
@@ -650,12 +585,12 @@ def _cost(run: Run) -> dict[str, dict[str, Any]]:
     share = (asked + spent.from_cache) / asked / n if asked else 1 / n
     dollars = _unknown("no known price" if asked else "asks no server")
     if asked and spent.dollars is not None:
-        dollars = Estimate(asked, 1_000 * spent.dollars * share, None, None).plain()
+        per_1000 = 1_000 * spent.dollars * share
+        dollars = Estimate(n=asked, value=per_1000).plain()
     started = datetime.fromisoformat(manifest.started)
     finished = datetime.fromisoformat(manifest.finished)
-    seconds = Estimate(
-        asked or n, (finished - started).total_seconds() * share, None, None
-    ).plain()
+    per_study = (finished - started).total_seconds() * share
+    seconds = Estimate(n=asked or n, value=per_study).plain()
     if manifest.batches:
         seconds = _unknown("judged in batches")
     elif manifest.shards:
@@ -664,4 +599,4 @@ def _cost(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _unknown(reason: str) -> dict[str, Any]:
-    return Estimate(0, None, None, None, reason=reason).plain()
+    return Estimate(n=0, reason=reason).plain()

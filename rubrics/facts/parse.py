@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from judge.rubrics import Counted, Facet, Kind, Label, Measure
-from judge.rubrics.contract import EVERYWHERE, mean_of, ratio_of
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
 from judge.rubrics.replies import (
     Line,
@@ -26,6 +25,7 @@ from judge.rubrics.replies import (
     word_key,
 )
 from judge.sentences import ITEM, lines
+from judge.stats.statistic import EVERYWHERE, Mean, Ratio
 from judge.types import (
     Annotation,
     Item,
@@ -246,46 +246,60 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-_ratio = partial(ratio_of, shown=EVERYWHERE - {"groups"})
+_mean = partial(Mean, higher_is_better=True, scale=(0, 1))
+_ratio = partial(Ratio, scale=(0, 1), shown=EVERYWHERE - {"groups"})
 STATISTICS = (
-    *(
-        mean_of(
-            *(f"macro_{name}", f"{label} (macro)", (0, 1)),
-            measures=(name,),
-            definition=f"{label} of facts, mean of studies",
-        )
-        for name, label in (
-            ("precision", "precision"),
-            ("recall", "recall"),
-            ("f1", "F1"),
-        )
+    _mean(
+        "macro_precision",
+        "precision (macro)",
+        measures=("precision",),
+        definition="precision of facts, mean of studies",
+        shown=EVERYWHERE,
+    ),
+    _mean(
+        "macro_recall",
+        "recall (macro)",
+        measures=("recall",),
+        definition="recall of facts, mean of studies",
+        shown=EVERYWHERE,
+    ),
+    _mean(
+        "macro_f1",
+        "F1 (macro)",
+        measures=("f1",),
+        definition="F1 of facts, mean of studies",
+        shown=EVERYWHERE,
     ),
     _ratio(
-        *(
-            "micro_precision",
-            "precision (micro)",
-            "n_candidate_entailed",
-            "n_candidate",
-        ),
+        "micro_precision",
+        "precision (micro)",
+        measures=("n_candidate_entailed",),
+        per=("n_candidate",),
+        higher_is_better=True,
         definition="precision of all facts",
     ),
     _ratio(
-        *("micro_recall", "recall (micro)", "n_reference_entailed", "n_reference"),
+        "micro_recall",
+        "recall (micro)",
+        measures=("n_reference_entailed",),
+        per=("n_reference",),
+        higher_is_better=True,
         definition="recall of all facts",
     ),
     _ratio(
-        *("contradicted", "contradicted", "n_candidate_contradicted", "n_candidate"),
+        "contradicted",
+        "contradicted",
+        measures=("n_candidate_contradicted",),
+        per=("n_candidate",),
         higher_is_better=False,
         definition="candidate's facts that the reference contradicts",
     ),
-    mean_of(
-        *(
-            "penalised_precision",
-            f"length-penalised precision (g={FEWEST})",
-            (0, 1),
-            (),
-        ),
+    _mean(
+        "penalised_precision",
+        f"length-penalised precision (g={FEWEST})",
+        measures=("penalised_precision",),
         definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
+        shown=frozenset(),
     ),
 )
 
