@@ -207,7 +207,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
     from judge.running.run import default_folder, with_classes
     from judge.stress.report import RUNS
 
-    signature = session.signature(*with_classes(studies))
+    signature = session.identity(*with_classes(studies)).signature
     folder = options.out / RUNS / default_folder(session, None, signature).name
     arguments = {
         k: v for k, v in vars(options).items() if k not in ("form", "out", "cache")

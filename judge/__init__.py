@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 
-# In a checkout cli, prompts and others lie beside this folder, not in it (see pyproject.toml).
-if not os.path.exists(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: PTH110, PTH118, PTH120
+# In a checkout judge/cli, judge/rubrics and others are links to the folders beside this one, so
+# that every tool finds them. Where links are lost, as in a ZIP file that Windows unpacks, the
+# folders themselves are looked through.
+if not os.path.isdir(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: PTH112, PTH118, PTH120
     __path__.append(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
 
 TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this

@@ -38,6 +38,7 @@ from judge.batching.provider import (
     Sought,
     State,
 )
+from judge.cache.answers import answer_to
 from judge.running.cost import Prices, unbounded
 from judge.running.engine import GO_ON, EarlyAnswers, Question, recall
 from judge.running.progress import Progress, ProgressListener, RunStoppedError
@@ -494,8 +495,8 @@ class BatchRun:
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
             sent = self._sent(record, mode) if result.is_error else {}
-            answer = self.provider.completion(result, sent, mode)
-            completion = self.judge.with_ending(answer)
+            said = self.provider.completion(result, sent, mode)
+            completion = self.judge.with_ending(said)
         except AskError as error:
             found[key] = error
             if error.usage is not None:
@@ -503,8 +504,11 @@ class BatchRun:
         except (RefusedError, JudgeError) as error:
             refused[key] = error
         else:
-            if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion, batch.kind, is_batched=True)
+            if cache.get(key) is None:  # it is, where a process was killed in between
+                answer = answer_to(
+                    key, record, completion, kind=batch.kind, is_batched=True
+                )
+                cache.put(answer)
             spent.paid(completion, self._prices.dollars(completion.usage))
 
     def _sent(self, record: Mapping[str, Any], mode: Mode | None) -> dict[str, Any]:

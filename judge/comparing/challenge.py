@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.comparing.alignment import RunChoice, input_file, model_of_run
+from judge.comparing.alignment import RunChoice, model_of_run
 from judge.comparing.comparison import (
     ComparedRun,
     ComparedRuns,
@@ -41,8 +41,8 @@ def challenge_comparisons(
     """Compare models over data sets, by section; raises `JudgeError` as `read_scores` does."""
     sections: dict[str, dict[str, list[tuple[str, RunChoice]]]] = {}
     for choice in choices:
-        run = Run(choice.path)
-        datasets = sections.setdefault(run.manifest["section"], {})
+        run = Run.open(choice.path)
+        datasets = sections.setdefault(run.manifest.section, {})
         model = choice.model or model_of_run(run)
         datasets.setdefault(_dataset_of(run), []).append((model, choice))
     comparisons = {}
@@ -67,8 +67,10 @@ def challenge_comparisons(
 
 def _dataset_of(run: Run) -> str:
     """Return the data set of a run, empty where the field of its studies has it."""
-    file = None if "dataset" in run.manifest["fields"] else input_file(run, "refs")
-    name = Path(str(file["path"])).name if file else ""
+    if "dataset" in run.manifest.fields:
+        return ""
+    file = run.manifest.input_of("refs")
+    name = Path(file.path).name if file else ""
     return name.partition(".")[0].removeprefix("refs_")
 
 

@@ -85,7 +85,8 @@ def read_metrics(
     set's figures, which `judge metrics` writes beside, are no metrics of single studies. Raises
     `JudgeError` for a column that is no metric or of unknown direction, and a study that is twice.
     """
-    table = load(path, "metrics", NamedFields(_ID))
+    read = load(path, "metrics", NamedFields(id=_ID))
+    table = read.frame
     study_ids, models = list(table.index), pd.Series([None] * len(table), dtype=object)
     if _MODEL in table:
         given = [to_id(value) for value in table[_MODEL]]
@@ -128,7 +129,7 @@ def read_metrics(
                 f"beyond its scale {scale}: mend it, or give the column another name"
             )
         columns[metric] = values
-    sha256 = table.attrs["file"].sha256
+    sha256 = read.file.sha256 if read.file else ""
     return MetricFile(
         path, sha256, tuple(models), tuple(study_ids), tuple(columns.items())
     )

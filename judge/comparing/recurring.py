@@ -14,6 +14,7 @@ import numpy as np
 from judge.backends import lexicon
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
+from judge.manifest import RunSummary
 from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
@@ -60,7 +61,7 @@ class Recurring:
 
     rubric: Rubric
     data: dict[str, Any]
-    summary: Mapping[str, Any] | None = None
+    summary: RunSummary | None = None
 
 
 class Group(NamedTuple):
@@ -94,16 +95,14 @@ def recurring_in(
         compared = read_scores(choices, patient_field=patient_field, **options)
         least, how = min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed)
         return _between(compared, least, how, without_warnings=without_warnings)
-    run, least = Run(choices[0].path), min_studies or FEWEST
+    run, least = Run.open(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
-        summary = {**summary, "model": choices[0].model}
+        summary = summary.model_copy(update={"model": choices[0].model})
     groups = _grouped(run, rubric, without_warnings=without_warnings)
     in_order = sorted(groups, key=lambda group: _place(group, rubric))
     scored, intervals_by = _scored_studies(run, patient_field)
-    summary = {name: value for name, value in summary.items() if name != "intervals_by"}
-    if intervals_by is not None:
-        summary["intervals_by"] = intervals_by
+    summary = summary.model_copy(update={"intervals_by": intervals_by})
     errors = [
         {**_named(group, rubric), **_numbers(groups[group], scored)}
         for group in in_order
@@ -111,14 +110,15 @@ def recurring_in(
     errors.sort(
         key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")]
     )
+    made_by = summary.plain()
     data = {
-        **{name: summary.get(name) for name in _MADE_BY},
+        **{name: made_by.get(name) for name in _MADE_BY},
         "intervals_by": intervals_by,
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
         "without_warnings": without_warnings,
         "notes": [
-            *summary["notes"],
+            *summary.notes,
             *_warned_notes([run], without_warnings=without_warnings),
         ],
         "errors": [error for error in errors if error["k"] >= least],

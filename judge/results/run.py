@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Run(folder.Run, Result):
-    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`."""
+    """A finished run, opened for reading: `Run.open("judge-runs/green-lexicon-1a2b3c4d")`."""
 
     def document(self, *, complete: bool = False) -> Document:
         """Return what is printed of it; `complete` has all counts in one table of rates."""

@@ -28,6 +28,7 @@ from judge.backends.base import (
 )
 from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import AdaptedError, OnceMoreError, Refusals, RequestForm
+from judge.cache.answers import answer_to
 from judge.running.cost import Prices, unbounded
 from judge.running.engine import Question
 from judge.running.progress import StoppedError, StopSignal
@@ -276,7 +277,7 @@ class CachedClient:
             patience -= _CLAIM_PAUSE
         try:
             # Another process or thread may have put it there since this one looked.
-            completion = self._cache.find(name)
+            completion = self._cache.get(name)
             if completion is not None:
                 self._progress.from_cache += 1
                 return completion
@@ -393,13 +394,14 @@ class CachedClient:
             self._limiter.answered()
             self._reached()
             # Kept before it is priced: whatever is odd about its usage, it is paid for.
-            self._cache.keep(
+            answer = answer_to(
                 question.key,
                 question.record,
                 completion,
-                self._session.kind,
+                kind=self._session.kind,
                 is_batched=self._prices.in_batches,
             )
+            self._cache.put(answer)
             is_kept = True
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)

@@ -21,7 +21,7 @@ from judge.text import counted, left_out
 from judge.types import CompletionRequest, JudgeError, Study, Usage
 
 if TYPE_CHECKING:
-    from judge.cache.store import CompletionCache
+    from judge.cache.answers import AnswerStore
     from judge.running.session import JudgeSession
 
 # English reports run to a little over four characters a token.
@@ -361,7 +361,7 @@ def _example_tokens(session: JudgeSession) -> float | None:
 
 
 def count_earlier(
-    session: JudgeSession, cache: CompletionCache, studies: Iterable[Study]
+    session: JudgeSession, cache: AnswerStore, studies: Iterable[Study]
 ) -> None:
     """Count what judging `studies` has cost so far towards the session's limit.
 

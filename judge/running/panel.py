@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
+from judge.manifest import CombinedEntry, CombinedPart
 from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric
 from judge.running.folder import RunWriter
 from judge.running.records import StudyResult
@@ -359,10 +360,13 @@ class SeveralReferences:
         self.asked = replace(bare, references=texts, full_references=texts)
 
     @property
-    def record(self) -> dict[str, Any]:
+    def entry(self) -> CombinedEntry:
         """What a manifest says of it."""
-        parts = [{"name": name} for name in self._names]
-        return {"of": self.how.of, "rule": self.how.rule, "parts": parts}
+        return CombinedEntry(
+            of=self.how.of,
+            rule=self.how.rule,
+            parts=[CombinedPart(name=name) for name in self._names],
+        )
 
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return the rubric of the run that is made of all references."""

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from judge.manifest import RunSummary, SummaryBlock
 from judge.rubrics.contract import Rubric
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     USUAL_DRAWS,
     Codes,
     Draws,
     n_different,
 )
+from judge.stats.statistic import Statistic
 from judge.studies.columns import FIELD_NAMES
 from judge.types import (
     Annotated,
@@ -44,6 +47,11 @@ def reserved_names(rubric: Rubric) -> list[str]:
         "n_warnings",
         "statistics",
     ]
+
+
+def estimate_of(block: RunSummary | SummaryBlock, statistic: Statistic) -> Estimate:
+    """Return a statistic of a summary, or of one of its groups; raises KeyError without it."""
+    return Estimate.read(block.statistics[statistic.name].plain())
 
 
 class TableBuilder:
@@ -240,14 +248,18 @@ def row_name(by: Sequence[str], key: Mapping[str, object]) -> str:
     )
 
 
-def by_grouping(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def by_grouping(summary: RunSummary) -> list[RunSummary]:
     """Return a summary for each grouping: its fields as `by`, and the rates of its groups."""
-    names = fields_of(*summary["by"])
-    rates: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in summary["rates"]:
-        rates.setdefault(tuple(name for name in names if name in row), []).append(row)
+    names = fields_of(*summary.by)
+    rates: dict[tuple[str, ...], list[SummaryBlock]] = {}
+    for row in summary.rates:
+        of_row = tuple(name for name in names if name in row.group)
+        rates.setdefault(of_row, []).append(row)
     rates = rates or {tuple(names): []}
-    return [{**summary, "by": [*by], "rates": rows} for by, rows in rates.items()]
+    return [
+        summary.model_copy(update={"by": list(by), "rates": rows})
+        for by, rows in rates.items()
+    ]
 
 
 def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:

@@ -29,7 +29,7 @@ _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 def read_model_info(path: str) -> ModelInfo:
     """Read each model's date, institution and URL; raises `JudgeError` where none is there."""
-    frame = load(path, "model info")
+    frame = load(path, "model info").frame
     columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
     models = map(str, columns.get("model", frame.index))
     known = {

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from judge.manifest import RecognisedEntries
 from judge.stats.estimate import Estimate
 from judge.stress.candidates import MADE
 from judge.tables.document import (
@@ -44,7 +45,7 @@ def stress_document(report: Report) -> Document:
             "judge",
             f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"],
         ),
-        ("statements recognised", recognised_text(report["recognised"]) or NOTHING),
+        ("statements recognised", _recognised(report) or NOTHING),
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
@@ -172,3 +173,9 @@ def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
         Column("not_made", "not made", kind=Kind.COUNT),
     ]
     return Document(tables=[Table("candidates", "Candidates", head, rows)])
+
+
+def _recognised(report: Mapping[str, Any]) -> str:
+    if report["recognised"] is None:
+        return ""
+    return recognised_text(RecognisedEntries.model_validate(report["recognised"]))

@@ -11,9 +11,10 @@ import numpy as np
 
 from judge import plugins
 from judge.comparing.alignment import AlignedRuns, RunChoice, align
+from judge.manifest import RunSummary
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
-from judge.signature import Signature, short_digest
+from judge.signature import short_digest, signature_line
 from judge.stats.agreement import mean_of
 from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values
 from judge.stats.prediction_powered import corrected
@@ -36,7 +37,7 @@ def corrected_summary(
     at_random: bool = False,
     patient_field: str | None = None,
     draws: Draws = USUAL_DRAWS,
-) -> dict[str, Any]:
+) -> RunSummary:
     """Return the summary of a run grouped by fields, corrected by readers' runs.
 
     `paths` are readers' runs, or folders of these. `at_random` declares that the studies were drawn
@@ -71,7 +72,7 @@ def corrected_summary(
     n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
-    summary = run.regrouped(by, patient_field, draws)
+    summary = run.regrouped(by, patient_field, draws).plain()
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
     for block, rows in zip(blocks, parts, strict=True):
@@ -107,7 +108,7 @@ def corrected_summary(
         "not_corrected": why_not,
         "notes": notes,
     }
-    return {**summary, "readings": readings}
+    return RunSummary.model_validate({**summary, "readings": readings})
 
 
 def _values(
@@ -161,9 +162,7 @@ def _sampling(
     one_stratum = np.zeros(len(table), np.intp)
     if runs.is_scored[:, 1:].any(axis=1).all():
         return "all", (), one_stratum
-    samples = [
-        run.reading.get("sample") if run.reading else None for run in runs.runs[1:]
-    ]
+    samples = [run.reading.sample if run.reading else None for run in runs.runs[1:]]
     known = [sample for sample in samples if sample]
     if len(known) < len(samples):
         name = runs.names[1 + samples.index(None)]
@@ -173,7 +172,7 @@ def _sampling(
                 "samples of that kind, add --readings-at-random"
             )
         return "told", (), one_stratum
-    by = tuple(known[0]["by"])
+    by = tuple(known[0].by)
     if lacking := [name for name in by if name not in table.columns]:
         raise JudgeError(
             f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
@@ -184,12 +183,10 @@ def _sampling(
     sizes = Counter(keys)
     for name, sample in zip(runs.names[1:], known, strict=True):
         strata = {
-            tuple(_texts([stratum["key"].get(field) for field in by])): stratum[
-                "n_studies"
-            ]
-            for stratum in sample["strata"]
+            tuple(_texts([stratum.key.get(field) for field in by])): stratum.n_studies
+            for stratum in sample.strata
         }
-        if tuple(sample["by"]) != by or sizes != strata:
+        if tuple(sample.by) != by or sizes != strata:
             raise JudgeError(
                 f"{name} is a sample of other studies than {runs.names[0]} has, or was drawn by "
                 f"other fields than {', '.join(by) or 'none'}"
@@ -222,4 +219,4 @@ def _signature(
         f"patient:{patient or 'none'}",
         f"version:{plugins.version()}",
     )
-    return str(Signature(parts))
+    return signature_line(parts)

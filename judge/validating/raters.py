@@ -50,12 +50,12 @@ class Rater:
     @property
     def lacks(self) -> Mapping[str, str]:
         """What a reader was not asked for, each with the reason."""
-        return self.run.reading["lacks"] if self.run.reading else {}
+        return self.run.reading.lacks if self.run.reading else {}
 
     @cached_property
     def rubric(self) -> Rubric:
         """The rubric in full, whatever a reader was asked for."""
-        return rubrics.load(self.run.manifest["rubric"])
+        return rubrics.load(self.run.manifest.rubric)
 
     @cached_property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
@@ -73,8 +73,8 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
         choices = [run for choice in choices for run in _runs_in(choice)]
     opened: dict[str, Rater] = {}
     for choice in choices:
-        run = Run(choice.path)
-        judge = run.manifest["judge"]["name"]
+        run = Run.open(choice.path)
+        judge = run.manifest.judge.name
         if (run.reading is not None) != readers:
             raise JudgeError(
                 f"{choice.shown} is a run of the judge {judge}, not of a reader"
@@ -239,7 +239,7 @@ def align_raters(
             scores.append(
                 Score(rater.name, score.label, score.higher_is_better, of_score)
             )
-        if rater.is_reader and RATING in rater.run.manifest["fields"]:
+        if rater.is_reader and RATING in rater.run.manifest.fields:
             values[RATING][:, column] = [
                 rating if type(rating) in (int, float) else np.nan
                 for rating in runs.columns(column, [RATING])[RATING]
@@ -349,12 +349,12 @@ def check_texts(runs: AlignedRuns) -> list[str]:
                 f"{ids[0]!r}; judge the reports that were read, in the same --section"
             )
     notes = []
-    first = runs.runs[0].manifest["section"]
+    first = runs.runs[0].manifest.section
     for name, run in zip(runs.names, runs.runs, strict=True):
         texts = digests(run.records(of_any_version=True), set(runs.study_ids)).values()
         sides = zip(SIDES, zip(*texts, strict=True), strict=True)
         missing = [side for side, known in sides if not any(known)]
-        section = run.manifest["section"]
+        section = run.manifest.section
         if "candidates" in missing and section != first:
             raise JudgeError(
                 f"{name} is of the section {section} and {runs.names[0]} of {first}; judge what "

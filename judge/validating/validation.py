@@ -14,7 +14,7 @@ import numpy as np
 from judge import plugins
 from judge.rubrics.quantities import RATING, SharedMeasure
 from judge.running.folder import Run
-from judge.signature import Signature, short_digest
+from judge.signature import short_digest, signature_line
 from judge.stats.agreement import (
     CHANCE_CORRECTED,
     EXPERTS,
@@ -127,8 +127,8 @@ def compute_validation(
                 {
                     "name": rater.name,
                     "run": rater.shown,
-                    "judge": rater.run.manifest["judge"]["version"],
-                    "rubric": rater.run.manifest["rubric"],
+                    "judge": rater.run.manifest.judge.version,
+                    "rubric": rater.run.manifest.rubric,
                     "signature": rater.run.signature,
                 }
                 for rater in raters
@@ -493,7 +493,7 @@ def _signature(
         f"numpy:{version('numpy')}",
         f"version:{plugins.version()}",
     ]
-    return str(Signature(parts))
+    return signature_line(parts)
 
 
 def judge_table(
@@ -542,9 +542,7 @@ def judge_table(
                     else {}
                 ),
                 **_cost(judge.run),
-                "concurrency": (judge.run.manifest.get("effort") or {}).get(
-                    "concurrency"
-                ),
+                "concurrency": (judge.run.manifest.effort or {}).get("concurrency"),
             }
         )
     return rows
@@ -556,13 +554,11 @@ def _same_verdict(
     """Return by judge how often its runs agree that a study has no error, for repeated judges."""
     columns_of: dict[str, list[int]] = {}
     for column, judge in enumerate(studies.judges):
-        if (judge.run.manifest.get("spent") or {}).get(
-            "asked"
-        ):  # not the cache's answers again
-            same_judge = str(
-                Signature.parse(judge.run.signature).without("repeat", "version")
-            )
-            columns_of.setdefault(same_judge, []).append(column)
+        manifest = judge.run.manifest
+        # Else they are the cache's answers again.
+        if manifest.spent is not None and manifest.spent.asked:
+            same = manifest.signature_parts(without=("repeat", "version"))
+            columns_of.setdefault(signature_line(same), []).append(column)
     figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
         if quantity is None or quantity.role != "count" or len(columns) < 2:
@@ -576,25 +572,29 @@ def _same_verdict(
 
 
 def _cost(run: Run) -> dict[str, dict[str, Any]]:
-    manifest, spent = run.manifest, run.manifest.get("spent") or {}
-    asked = spent.get("asked")
-    if not spent or (spent["from_cache"] and not asked):
-        unknown = _unknown("all from the cache" if spent else "not recorded")
+    manifest, spent = run.manifest, run.manifest.spent
+    if spent is None or manifest.started is None or manifest.finished is None:
+        unknown = _unknown("not recorded")
         return {"dollars_per_1000": unknown, "seconds": unknown}
-    n = run.summary()["n_studies"]
+    asked = spent.asked
+    if spent.from_cache and not asked:
+        unknown = _unknown("all from the cache")
+        return {"dollars_per_1000": unknown, "seconds": unknown}
+    n = run.summary().n_studies
     # Of the answers asked for: cached ones count as these.
-    share = (asked + spent["from_cache"]) / asked / n if asked else 1 / n
+    share = (asked + spent.from_cache) / asked / n if asked else 1 / n
     dollars = _unknown("no known price" if asked else "asks no server")
-    if asked and spent["dollars"] is not None:
-        per_1000 = 1_000 * spent["dollars"] * share
+    if asked and spent.dollars is not None:
+        per_1000 = 1_000 * spent.dollars * share
         dollars = Estimate(n=asked, value=per_1000).plain()
-    started, finished = (
-        datetime.fromisoformat(manifest[end]) for end in ("started", "finished")
-    )
+    started = datetime.fromisoformat(manifest.started)
+    finished = datetime.fromisoformat(manifest.finished)
     per_study = (finished - started).total_seconds() * share
     seconds = Estimate(n=asked or n, value=per_study).plain()
-    if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
-        seconds = _unknown(f"judged in {parts[0]}")
+    if manifest.batches:
+        seconds = _unknown("judged in batches")
+    elif manifest.shards:
+        seconds = _unknown("judged in shards")
     return {"dollars_per_1000": dollars, "seconds": seconds}
 
 

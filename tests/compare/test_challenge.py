@@ -52,7 +52,7 @@ def test_every_table_and_figure_of_the_challenge(
             (row["dataset"], row["study_class"], row["model"], row["metric"]): row
             for row in csv.DictReader(file)
         }
-    frame = Run(runs[2]).rates().set_index("study_class")  # MIMIC, bad, findings
+    frame = Run.open(runs[2]).rates().set_index("study_class")  # MIMIC, bad, findings
     means = {name: frame.loc[name, "green"] for name in ("normal", "abnormal")}
     for name, mean in means.items():
         assert float(rows["MIMIC", name, "bad", "green"]["value"]) == pytest.approx(
