@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import official, prompts
+from judge import prompts
 from judge.files import cannot_write, check_writable, write_html
 from judge.manifest import RunSummary
 from judge.pages.bundle import PACKET, as_json, page_file, site_index
+from judge.prompts import official
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.questions import split_answers
 from judge.running.folder import Run
@@ -96,7 +97,7 @@ class AskedQuestions:
                 ):
                     continue
                 with suppress(JudgeError):
-                    prompt = official.load(source, os.environ)
+                    prompt = prompts.load(source, os.environ)
                     if prompt.digest == asked.digest:
                         self._prompts[prompt.asks] = prompt
                         break
