@@ -56,7 +56,7 @@ _MODULES = {
     "comparing.leaderboard": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
     "running.session": ("RequestPolicy",),
-    "running.engine": ("RunStoppedError",),
+    "running.progress": ("RunStoppedError",),
     "running.folder": ("Run",),
     "stats.significance": ("Resampling",),
     "stress.report": ("StressReport", "stress_report"),

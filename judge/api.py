@@ -21,8 +21,9 @@ from judge.backends import LEXICON, JudgeSettings
 from judge.backends.base import Recognised
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
-from judge.running.engine import judge_all, judge_set
+from judge.running.engine import judge_all
 from judge.running.folder import Run
+from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import (
     INTERRUPTED,
