@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self
 
 from pydantic import ValidationError
 
@@ -68,14 +68,18 @@ class DamagedAnswer:
     reason: str
 
 
-@runtime_checkable
 class AnswerStore(Protocol):
     """Where answers are kept, so that nothing is paid for twice.
 
     Threads may share one; each calls `leave_thread` at its end. Several that are opened on the
     same answers, in one process or several, see each other's answers and claims. Every method
     raises `JudgeError` with a sentence for the user where the store cannot be used.
+
+    Attributes:
+        notice: A sentence for the user about what opening it has changed; "" for none.
     """
+
+    notice: str
 
     @property
     def n_damaged(self) -> int:
@@ -113,6 +117,12 @@ class AnswerStore(Protocol):
 
     def __len__(self) -> int:
         """Return how many answers are kept."""
+
+    def __enter__(self) -> Self:
+        """Use it in a block."""
+
+    def __exit__(self, *_error: object) -> bool | None:
+        """Close it, with the claims that it has."""
 
 
 def answer_to(

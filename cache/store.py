@@ -46,7 +46,7 @@ _SETTINGS = {
 # looked for among so many of the newest of all kinds.
 _RECENT, _LOOKED_AT = 1_000, 100_000
 
-UPGRADED = (
+_UPGRADED = (
     "The cache in {} was made by an older version of judge and is upgraded for good: its answers "
     "stay, but that version may not read it any more."
 )
@@ -91,8 +91,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
     Attributes:
         path: The folder.
-        is_upgraded: Whether opening it has made a cache of an older version into one of this, for
-            good: that version may not read it any more.
+        notice: Says that opening it has made a cache of an older version into one of this.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._damaged: set[str] = set()
         self._unwritten: deque[KeptAnswer] = deque()
         self._claims: int | None = None
-        self.is_upgraded = False
+        self.notice = ""
         if must_exist and not holds_answers(path):
             raise JudgeError(f"there is no cache in {path}")
         with explained(self.path):
@@ -130,7 +129,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 getattr(cache, name, None) == value for name, value in _SETTINGS.items()
             ):
                 return cache
-            self.is_upgraded = getattr(cache, "sqlite_secure_delete", 0) != 1
+            if getattr(cache, "sqlite_secure_delete", 0) != 1:
+                self.notice = _UPGRADED.format(self.path)
             cache.close()
         return _opened(self.path, timeout, **_SETTINGS)
 

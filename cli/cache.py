@@ -84,13 +84,13 @@ def import_(options: _Import) -> None:
     """
     from judge.cache import place
     from judge.cache.answers import intact
-    from judge.cache.store import UPGRADED, CompletionCache
+    from judge.cache.store import CompletionCache
 
     damaged: list[DamagedAnswer] = []
     n_added = n_present = 0
     with CompletionCache(place(options.cache, os.environ)) as opened:
-        if opened.is_upgraded:
-            note(UPGRADED.format(opened.path))
+        if opened.notice:
+            note(opened.notice)
         for source in options.sources:
             for answer in intact(_answers_in(Path(source)), damaged):
                 if opened.get(answer.key) is None:

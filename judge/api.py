@@ -22,7 +22,8 @@ from judge.manifest import RecognisedEntries
 from judge.results.run import Run
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
-from judge.running.engine import judge_all, judge_set
+from judge.running.engine import judge_all
+from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import (
     INTERRUPTED,

@@ -27,7 +27,7 @@ from judge.manifest import (
     RunManifest,
     read_answers_manifest,
 )
-from judge.running.engine import COMPOSED
+from judge.running.asking import COMPOSED
 from judge.running.folder import Run, claim, damaged, lines_of
 from judge.running.panel import Aggregation, Rule, aggregate, apart
 from judge.running.records import StudyResult, read, result_of

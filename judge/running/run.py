@@ -32,8 +32,8 @@ from judge.manifest import (
 )
 from judge.plugins import version
 from judge.rubrics import Rubric
-from judge.running.engine import judge_set
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
+from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession

@@ -16,9 +16,9 @@ from judge.cache.answers import KeptAnswer, intact
 from judge.cache.store import CompletionCache
 from judge.rubrics import Rubric
 from judge.running.combining import rescore
-from judge.running.cost import forecast
 from judge.running.evidence import with_evidence
 from judge.running.folder import Run
+from judge.running.forecast import forecast
 from judge.running.policy import RequestPolicy
 from judge.running.run import RunResult, run
 from judge.running.session import JudgeSession

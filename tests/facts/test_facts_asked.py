@@ -15,10 +15,10 @@ from faultserver import Fault, always, first
 from judge.cache.answers import KeptAnswer
 from judge.cache.store import CompletionCache
 from judge.rubrics.questions import split_answers
+from judge.running.asking import COMPOSED
 from judge.running.combining import entries, rescore
-from judge.running.cost import forecast
-from judge.running.engine import COMPOSED
 from judge.running.folder import Run
+from judge.running.forecast import forecast
 from judge.running.run import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 

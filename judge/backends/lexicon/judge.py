@@ -42,6 +42,7 @@ from judge.types import (
     Message,
     ReportComparison,
     ReportFinding,
+    Severity,
     Side,
     Statement,
     Study,
