@@ -102,7 +102,7 @@ def command_for(rubric: Rubric) -> click.Command:
                 listener=listener,
                 asking=_in_batches(session, asked, batches, listener),
             )
-        print_summary(result.summary, Run(result.path).rubric, options.form)
+        print_summary(result.summary, Run.open(result.path).rubric, options.form)
         end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
 
     run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)
@@ -185,7 +185,7 @@ def _in_batches(
         if session.cache is not None:
             from judge.batching.ledger import pending
 
-            if names := pending(session.cache.path, session.kind):
+            if names := pending(session.folder, session.kind):
                 listener.say(
                     f"Such questions are being answered in batches ({names}): asked here again, "
                     "they are paid for twice. With --batch the run waits for them."
@@ -252,7 +252,7 @@ def check(options: _Check) -> None:
     key of that judge is there and whether the model ends soon. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
-    from judge.running.cost import described, preview
+    from judge.running.forecast import described, preview
 
     studies = limited(read_studies(options, options.preds, options.refs), options.limit)
     description = described(_questions(studies, options.chosen_shard(), options))

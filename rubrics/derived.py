@@ -40,7 +40,8 @@ def restrict(
         *(facet.name for facet in rubric.facets),
     }
     known |= {label.name for facet in rubric.facets for label in facet.labels}
-    if unknown := missing.keys() - known - {EDIT, REFERENCE}:
+    unknown = missing.keys() - known - {EDIT, REFERENCE}
+    if unknown:
         raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
     tally = rubric.tally
     facets, added = rubric.facets, tuple[Measure, ...]()

@@ -37,7 +37,7 @@ _MADE_BY = {
 }
 
 MANIFEST = {
-    "format": "the form of the run's files: 3",
+    "format": "the form of the run's files: 4",
     **_MADE_BY,
     "reading.layout": "the layout of the readings' file",
     "reading.lacks": "what the reader was not asked for, with why",

@@ -122,10 +122,11 @@ def read_metrics(
                 f"{path} has {name!r} and another column for one metric; keep one"
             )
         known = values[~np.isnan(values)]
-        if metric.scale and not np.allclose(known, np.clip(known, *metric.scale)):
+        scale = metric.statistic.scale
+        if scale and not np.allclose(known, np.clip(known, *scale)):
             raise JudgeError(
                 f"the column {name!r} of {path} is read as {metric.study_label}, and has values "
-                f"beyond its scale {metric.scale}: mend it, or give the column another name"
+                f"beyond its scale {scale}: mend it, or give the column another name"
             )
         columns[metric] = values
     sha256 = read.file.sha256 if read.file else ""

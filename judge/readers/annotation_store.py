@@ -26,6 +26,7 @@ from judge.running.folder import Run, append_line
 from judge.running.records import study_of
 from judge.sentences import sentences
 from judge.studies.input_table import InputFile
+from judge.studies.sections import known_section
 from judge.text import counted
 from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
 
@@ -250,7 +251,10 @@ def finished(
             raise JudgeError(
                 f"{path}: {which}: {fault}; remove the line with id {reading.id}"
             )
-    inputs = [InputFile(**{"n_records": 0, **file}) for file in run.manifest["inputs"]]
+    inputs = [
+        InputFile(file.path, file.role, file.sha256, file.n_records)
+        for file in run.manifest.inputs
+    ]
     digest = hashlib.sha256(_bytes_of(path)).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
     exported = []
@@ -301,10 +305,10 @@ def _readings(
         rubric=run.rubric.name,
         readings=readings,
         lacks=_lacks(run, readings),
-        own_categories=run.reading["own"] if run.reading else (),
-        section=run.manifest["section"],
+        own_categories=run.reading.own if run.reading else (),
+        section=known_section(run.manifest.section) or "report",
         notes=tuple(notes),
-        class_source=run.manifest.get("class_source") or "none",
+        class_source=run.manifest.class_source or "none",
         sample=drawn,
     )
 
@@ -317,8 +321,8 @@ def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
     """
     rubric, earlier = run.rubric, run.reading
     lacks = {}
-    if earlier and REFERENCE in earlier["lacks"]:
-        lacks[REFERENCE] = earlier["lacks"][REFERENCE]
+    if earlier and REFERENCE in earlier.lacks:
+        lacks[REFERENCE] = earlier.lacks[REFERENCE]
     judged = [reading.annotation for reading in readings if not reading.cannot_judge]
     items: list[Item] = []
     for annotation in judged:

@@ -8,13 +8,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from judge import jsonio, rubrics
-from judge.manifest import adapter
+from judge.manifest import (
+    JudgeEntry,
+    ReadingEntry,
+    RunIdentity,
+    RunManifest,
+    SampleEntry,
+    adapter,
+)
 from judge.plugins import version
 from judge.report_sections import WHOLE_REPORT
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
@@ -22,9 +29,9 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
 from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
-from judge.running.records import SampleRead, StudyResult
-from judge.running.run import with_classes, write_run
-from judge.signature import Signature, safe_name, studies_digest
+from judge.running.records import StudyResult
+from judge.running.run import input_entries, with_classes, write_run
+from judge.signature import safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, reserved_names
 from judge.studies.columns import model_of, normalise_name, one_type, rename_reserved
 from judge.studies.input_table import InputFile
@@ -182,7 +189,7 @@ class Readings:
     source: str | None = None
     notes: tuple[str, ...] = ()
     class_source: str | None = None
-    sample: SampleRead | None = None
+    sample: SampleEntry | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -221,7 +228,9 @@ class AnnotationTable:
         if category == MATCHED:
             item = matched_item(text)
         else:
-            labels = {_GRADED_BY[self.rubric]: (str(level),)}
+            labels: dict[str, tuple[str, ...]] = {
+                _GRADED_BY[self.rubric]: (str(level),)
+            }
             if category:
                 labels[CATEGORY.name] = tuple(category.split(","))
                 self.categories |= dict.fromkeys(labels[CATEGORY.name])
@@ -337,7 +346,7 @@ def write_runs(
             )
             studies = _study_set(reader, inputs, rubric, model, section)
             _write_run(place / folder, layout, reader, studies, rubric, arguments)
-    return [Run(out / folder) for folder in by_folder]
+    return [Run.open(out / folder) for folder in by_folder]
 
 
 def _study_set(
@@ -402,17 +411,6 @@ def _write_run(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     reader_version = f"{name}+{_digest(readings)}"
-    # As of a judge's run, with the layout in place of the prompt.
-    parts = (
-        f"{rubric.name}:{rubric.version}",
-        f"judge:{reader_version}",
-        f"layout:{layout}",
-        f"section:{studies.section}",
-        f"class:{class_source}",
-        f"omitted:{len(left_out)}",
-        f"studies:{studies_digest(studies)}",
-        f"version:{version()}",
-    )
     notes = [
         f"numbers that need it are undefined: {why}"
         for why in {*readings.lacks.values()}
@@ -423,37 +421,35 @@ def _write_run(
         notes.append(
             f"studies left out, since they cannot be read: {ids}; {study_id}: {why}"
         )
-    reading = {
-        "layout": layout,
-        "lacks": {**readings.lacks},
-        "own": [*readings.own_categories],
-    }
-    if readings.sample:
-        reading["sample"] = readings.sample
-    made_by = {
-        "signature": str(Signature(parts)),
-        "rubric": rubric.name,
-        "model": studies.model,
-        "judge": {
-            "name": name,
-            "version": reader_version,
-            "note": "a reader's annotations",
-        },
-        "prompt": None,
-        "section": studies.section,
-        "class_source": class_source,
-        "omitted": dict(studies.omitted),
-        "notes": notes,
-        "reading": reading,
-    }
-    manifest = {
-        "arguments": dict(arguments),
-        "inputs": [asdict(file) for file in studies.inputs],
-        "fields": list(studies.fields),
-        "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
-        "started": now,
-        "finished": now,
-    }
+    reading = ReadingEntry(
+        layout=layout, lacks=dict(readings.lacks), own=list(readings.own_categories)
+    )
+    if readings.sample is not None:
+        reading = reading.model_copy(update={"sample": readings.sample})
+    identity = RunIdentity(
+        rubric=rubric.name,
+        rubric_version=str(rubric.version),
+        judge=JudgeEntry(
+            name=name, version=reader_version, note="a reader's annotations"
+        ),
+        section=studies.section,
+        class_source=class_source,
+        omitted=dict(studies.omitted),
+        studies_digest=studies_digest(studies),
+        reading=reading,
+        version=version(),
+    )
+    manifest = RunManifest.of_reader(
+        identity,
+        model=studies.model,
+        notes=notes,
+        arguments=dict(arguments),
+        inputs=input_entries(studies),
+        fields=list(studies.fields),
+        omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},
+        started=now,
+        finished=now,
+    )
     results = []
     for row, (study, read) in enumerate(zip(studies, readings.readings, strict=True)):
         if read.cannot_judge:
@@ -464,7 +460,14 @@ def _write_run(
             results.append(
                 StudyResult(row, study, Annotated(read.annotation), measures, None)
             )
-    write_run(path, rubric, results, made_by, manifest, DEFAULT_BY)
+    write_run(
+        path,
+        rubric,
+        results,
+        lambda: manifest,
+        fields=manifest.fields,
+        by=DEFAULT_BY,
+    )
 
 
 def _digest(readings: Readings) -> str:
@@ -478,5 +481,6 @@ def _digest(readings: Readings) -> str:
         )
         annotations.append([reading.study.study_id, *said])
     parts = [annotations, sorted(readings.lacks), [*readings.own_categories]]
-    parts += [readings.sample] if readings.sample else []
+    if readings.sample is not None:
+        parts.append(readings.sample.model_dump(exclude_unset=True))
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]

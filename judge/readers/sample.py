@@ -14,10 +14,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from judge.files import is_there, open_regular
-from judge.manifest import adapter, first_of
+from judge.manifest import SampleEntry, StratumEntry, adapter, first_of
 from judge.running.folder import Run, replace_file, staging_folder
-from judge.running.records import SampleRead, Stratum
 from judge.signature import random_rank
 from judge.stats.summary import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -26,6 +27,14 @@ from judge.types import JudgeError
 SAMPLE = "sample.json"
 LEAST = 2
 """The studies drawn first from each stratum: fewer have no variance."""
+
+
+class Stratum(TypedDict):
+    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
+
+    key: dict[str, Any]
+    n_studies: int
+    n_drawn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +110,16 @@ def kept_sample(run: Run) -> Sample | None:
     return sample
 
 
-def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | None:
+def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleEntry | None:
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
     strata = _strata(_columns(run, sample.by), sample.by, read)
-    return {"seed": sample.seed, "by": [*sample.by], "strata": [*strata]}
+    return SampleEntry(
+        seed=sample.seed,
+        by=list(sample.by),
+        strata=[StratumEntry(**stratum) for stratum in strata],
+    )
 
 
 def draw(

@@ -14,16 +14,19 @@ those with an error of each rate, and has the spread of the score.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric, Statistic
+from judge.manifest import CombinedEntry, CombinedPart
+from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric
 from judge.running.folder import RunWriter
 from judge.running.records import StudyResult
 from judge.stats.scores import cuts
+from judge.stats.statistic import Mean, Rate, Statistic
 from judge.stats.summary import reserved_names
 from judge.studies import StudySet
 from judge.studies.columns import free_name
@@ -67,7 +70,7 @@ class Aggregation:
         measures.append(Measure(self.column("n"), parts, (0, n), is_whole=True))
         statistics = []
         for statistic in rubric.statistics:
-            if statistic.kind == "rate":
+            if isinstance(statistic, Rate):
                 measure, statistic = self._rate(statistic)
                 measures.append(measure)
             statistics.append(statistic)
@@ -80,8 +83,10 @@ class Aggregation:
                 Measure(name, label, scale, role="score", undefined=undefined)
             )
             statistics.append(
-                Statistic(
-                    *(name, f"{label} between the {parts}", "mean", (name,)),
+                Mean(
+                    name,
+                    f"{label} between the {parts}",
+                    measures=(name,),
                     higher_is_better=False,
                     scale=scale,
                     shown=frozenset({"head"}),
@@ -106,7 +111,7 @@ class Aggregation:
             changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None
         )
 
-    def _rate(self, rate: Statistic) -> tuple[Measure, Statistic]:
+    def _rate(self, rate: Rate) -> tuple[Measure, Statistic]:
         """Return of a rate the number of the parts that say yes, and the rate of the whole."""
         name, is_share = self.column(rate.name), self.rule == "mean"
         says = f"{self.of}s that say {rate.label}"
@@ -121,15 +126,15 @@ class Aggregation:
         )
         if not is_share:
             return measure, rate
-        changed = replace(
-            rate,
-            kind="mean",
+        changed = Mean(
+            rate.name,
+            f"{rate.label} (mean of the {self.of}s)",
             measures=(name,),
+            higher_is_better=rate.higher_is_better,
             scale=(0, 1),
-            label=f"{rate.label} (mean of the {self.of}s)",
             definition=f"{rate.definition or rate.label} (mean of the {self.of}s)",
             study_label=label,
-            rexrank=None,
+            shown=rate.shown,
         )
         return measure, changed
 
@@ -191,12 +196,13 @@ def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFr
             )
     columns[how.column("n")] = studies.size()
     for rate in rubric.statistics:
-        if rate.kind == "rate":
-            # Of each row whether all of its measures are 0, NaN where one is undefined.
-            cells = scored[list(rate.measures)]
-            says = (
-                (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
-            )
+        if isinstance(rate, Rate):
+            # Of each row whether the part says yes, NaN where a measure is undefined.
+            cells = {
+                name: scored[name].to_numpy(dtype=float, na_value=math.nan)
+                for name in rate.measures
+            }
+            says = pd.Series(rate.study_values(cells)[0], index=scored.index)
             grouped = says.groupby(scored["row"])
             is_mean = how.rule == "mean"
             columns[how.column(rate.name)] = (
@@ -354,10 +360,13 @@ class SeveralReferences:
         self.asked = replace(bare, references=texts, full_references=texts)
 
     @property
-    def record(self) -> dict[str, Any]:
+    def entry(self) -> CombinedEntry:
         """What a manifest says of it."""
-        parts = [{"name": name} for name in self._names]
-        return {"of": self.how.of, "rule": self.how.rule, "parts": parts}
+        return CombinedEntry(
+            of=self.how.of,
+            rule=self.how.rule,
+            parts=[CombinedPart(name=name) for name in self._names],
+        )
 
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return the rubric of the run that is made of all references."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NotRequired
+from typing import Any
 
-from typing_extensions import TypedDict
-
+from judge.cache.answers import checksum
 from judge.manifest import adapter
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import check_end, is_complete
@@ -24,31 +23,6 @@ from judge.types import (
     Unparsed,
     UnparsedError,
 )
-
-
-class Stratum(TypedDict):
-    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
-
-    key: dict[str, Any]
-    n_studies: int
-    n_drawn: int
-
-
-class SampleRead(TypedDict):
-    """How the studies that a reader read were drawn: `n_drawn` from each stratum of `by`."""
-
-    seed: int
-    by: list[str]
-    strata: list[Stratum]
-
-
-class Reading(TypedDict):
-    """How a reader used the rubric; `sample` is there where the studies were drawn at random."""
-
-    layout: str
-    lacks: dict[str, str]
-    own: list[str]
-    sample: NotRequired[SampleRead]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +95,6 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     answer = completion.plain() if completion else None
     sha256 = answer and key
     if answer and key:
-        from judge.cache.store import (
-            checksum,  # no cache keeps the built-in judge's answers
-        )
-
         sha256 = checksum(answer)
     return {"answer": answer, "cache_key": key, "sha256": sha256}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -13,40 +13,67 @@ from contextlib import (
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
 from judge.backends.base import Mode, StudyError
 from judge.backends.hosted import HostedJudge
+from judge.backends.refusals import Refusals
+from judge.cache import place
+from judge.cache.answers import AnswerStore
+from judge.cache.servers import keep_facts, known_facts
+from judge.cache.store_thread import StoreThread
+from judge.manifest import (
+    CombinedEntry,
+    JudgedBy,
+    JudgeEntry,
+    PromptEntry,
+    RunIdentity,
+    ShardEntry,
+)
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
-from judge.rubrics.questions import is_complete
-from judge.running.engine import Interruption, Question
+from judge.running.asking import AskingPlan, StudyQuestion, find_answer
+from judge.running.cost import SpendingLimit, spent_earlier
+from judge.running.interrupting import Interruption
 from judge.running.policy import RequestPolicy
 from judge.running.progress import Progress, StopSignal
 from judge.running.records import CachedAnswer
-from judge.signature import Signature, studies_digest
+from judge.running.spending import UnansweredRequests
+from judge.signature import studies_digest
 from judge.studies import StudySet
 
 if TYPE_CHECKING:
-    from judge.backends.refusals import Refusals
-    from judge.cache.store import CompletionCache
     from judge.running.cached_client import CachedClient
-    from judge.running.cost import SpendingLimit
-    from judge.running.shard import Shard
-    from judge.running.spending import UnansweredRequests
 
-_PACKAGE = "package"
+Identity = TypeVar("Identity", bound=RunIdentity)
+
+
+def open_cache(folder: Path) -> AnswerStore:
+    """Open the answers in a folder; raises `JudgeError` where they cannot be used."""
+    # The built-in judge needs no cache: its commands do without diskcache's time to load.
+    from judge.cache.store import CompletionCache
+
+    return CompletionCache(folder)
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
-    `repeat` numbers the runs that ask the same; `batches`, `unanswerable` and `asked_before` are
-    what batches brought.
+    Attributes:
+        rubric: The rubric, on the scale of the judge's prompt.
+        judge: Who is asked.
+        policy: How often, and when to give up.
+        repeat: Which of several runs that ask the same it is, from 0.
+        plan: These four together.
+        folder: Where its answers are kept, with what is learned of its server.
+        budget: What its answers may cost; None without a limit.
+        progress, stop: The counts and the end of the run that `begin` began.
+        batches, unanswerable, asked_before: What batches brought: their records, the questions
+            that can have no answer, and what was spent on them.
     """
 
     def __init__(
@@ -57,7 +84,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         folder: Path,
         budget: SpendingLimit | None = None,
         repeat: int = 0,
+        open_store: Callable[[Path], AnswerStore] = open_cache,
     ) -> None:
+        """Put them together; nothing is asked, and nothing is opened yet.
+
+        `open_store` opens the answers in `folder`, which a judge that runs inline has no use for.
+        """
         if judge.prompt is not None:
             rubric = on_scale(rubric, judge.prompt.scale)
             rubric = for_prompt(rubric, judge.prompt.name, judge.version)
@@ -65,19 +97,19 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy, self.repeat = policy, repeat
+        self.plan = AskingPlan(rubric=rubric, judge=judge, policy=policy, repeat=repeat)
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
         self.asked_before = Progress(total=0)
-        self.spending: UnansweredRequests | None = None
         self._interruption: Interruption | None = None
         self._is_interrupted = False
         if budget is None and policy.max_cost is not None:
-            from judge.running.cost import SpendingLimit
-
             budget = SpendingLimit(policy.max_cost)
         self.budget = budget
         self._counts_earlier = budget is not None and budget.counts_earlier
-        self._folder = folder
+        self._spending: UnansweredRequests | None = None
+        self.folder = folder
+        self._open_store = open_store
         self._opened = ExitStack()
         if isinstance(judge, HostedJudge) and judge.refusals.address:
             self._recall_server(judge.refusals)
@@ -99,75 +131,85 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         chosen = rubrics.load(rubric)
         loaded, folder = backends.load(judge, chosen, settings), Path()
         if not loaded.runs_inline:
-            from judge.cache import place
-
             folder = place(Path(cache) if cache else None, settings.environ)
         return cls(chosen, loaded, policy or RequestPolicy(), folder, budget, repeat)
 
     def _recall_server(self, refusals: Refusals) -> None:
         """Begin with what earlier runs learned of the server, and keep what this one learns."""
-        from judge.cache import servers
-
         name = f"{refusals.address} {refusals.model}"
-        refusals.recall(servers.recall(self._folder, name))
+        refusals.recall(known_facts(self.folder, name))
 
         def remember(facts: Mapping[str, object]) -> None:
-            servers.remember(self._folder, name, facts)
+            keep_facts(self.folder, name, facts)
 
         refusals.remember = remember
 
     @cached_property
-    def cache(self) -> CompletionCache | None:
+    def cache(self) -> AnswerStore | None:
         """The answers that are kept; raises `JudgeError` where the cache cannot be used."""
         if self.judge.runs_inline:
             return None
-        # The built-in judge needs neither it nor diskcache.
-        from judge.cache.store import CompletionCache
+        store = self._open_store(self.folder)
+        self._opened.enter_context(store)
+        return store
 
-        return self._opened.enter_context(CompletionCache(self._folder))
+    @cached_property
+    def _store_thread(self) -> StoreThread:
+        """The thread that reads and writes the answers while judges are asked."""
+        assert self.cache is not None
+        return self._opened.enter_context(StoreThread(self.cache))
 
-    def signature(
+    def identity(
         self,
         studies: StudySet,
         class_source: str,
-        shard: Shard | None = None,
         *,
+        shard: ShardEntry | None = None,
+        combined: CombinedEntry | None = None,
         as_asked: bool = False,
-    ) -> str:
-        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
+    ) -> RunIdentity:
+        """Return all that changes a number of a run; its `signature` is `green:3|judge:...`.
 
         It says what is sent, as far as that is known by now; `as_asked`, what was asked for.
         """
-        is_untold = self.rubric.takes_context and not studies.judge_context.context
-        parts = [
-            *self.judged_by(as_asked=as_asked),
-            *([f"repeat:{self.repeat}"] if self.repeat else []),
-            f"section:{studies.section}",
-            *(["context:none"] if is_untold else []),
-            *studies.judge_context.signature,
-            f"class:{class_source}",
-            f"omitted:{sum(studies.omitted.values())}",
-            f"studies:{studies_digest(studies)}",
-            *([f"shard:{shard}"] if shard else []),
-            f"version:{version()}",
-        ]
-        return str(Signature(parts))
+        shown = studies.judge_context.shown
+        context = shown.get("context", [])
+        if self.rubric.takes_context and not context:
+            context = ["none"]
+        judged_by = self.judged_by(as_asked=as_asked).model_copy(
+            update={
+                "repeat": self.repeat,
+                "context": context,
+                "prior": shown.get("prior", []),
+                "modality": shown.get("modality", []),
+            }
+        )
+        return RunIdentity(
+            **dict(judged_by),
+            section=studies.section,
+            class_source=class_source,
+            omitted=dict(studies.omitted),
+            studies_digest=studies_digest(studies),
+            shard=shard,
+            combined=combined,
+            version=version(),
+        )
 
-    def judged_by(self, *, as_asked: bool = False) -> list[str]:
-        """Return the parts of a signature that say who judged by what, whatever the studies."""
-        parts = [
-            *_rubric(self.rubric),
-            f"judge:{self.judge.version}",
-            _prompt(self.judge),
-        ]
-        if self.judge.runs_inline:
-            return parts
+    def judged_by(self, *, as_asked: bool = False) -> JudgedBy:
+        """Return who judges and by what, whatever the studies and what is shown of them."""
         judge = self.judge
+        judged_by = JudgedBy(
+            **_rubric(self.rubric),
+            judge=JudgeEntry(name=judge.name, version=judge.version, note=judge.note),
+            prompts=_prompts(judge),
+        )
+        if judge.runs_inline:
+            return judged_by
         if as_asked:
             asked = _asked(self.rubric, judge, judge.sampling, None)
         else:
             asked = _asked(self.rubric, judge, judge.sent_sampling, judge.mode)
-        return [*parts, *asked, f"reask:{self.policy.reask}"]
+        return judged_by.model_copy(update={**asked, "reask": self.policy.reask})
 
     @cached_property
     def kind(self) -> str:
@@ -176,17 +218,22 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         As in the keys of answers, it is what was asked for, whatever the model refuses of it.
         """
         asked = _asked(self.rubric, self.judge, self.judge.sampling, None)
-        return _kind(self.judge.version, _prompt(self.judge), *asked)
+        return kind_of(
+            self.judge.version,
+            _prompts(self.judge),
+            sampling=asked["sampling"],
+            reply=asked["reply"],
+        )
 
     @property
     def concurrency(self) -> int:
         """The most requests in flight."""
-        return self.policy.concurrency or self.judge.concurrency
+        return self.plan.concurrency
 
     def begin(self, n_studies: int = 0) -> None:
         """Reset the counts and the stop signal for a new run."""
         self.progress, self.stop = Progress(total=n_studies), StopSignal()
-        self._asker: CachedClient | None = None
+        self._client: CachedClient | None = None
 
     @contextmanager
     def interruptible(self, interruption: Interruption) -> Iterator[None]:
@@ -207,120 +254,132 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     async def landed(self) -> None:
         """Return when all that was sent has been answered and kept, or has failed."""
-        if self._asker is not None:
-            await self._asker.landed()
+        if self._client is not None:
+            await self._client.landed()
 
-    def count_earlier(self, studies: StudySet) -> None:
+    async def count_earlier(self, studies: StudySet) -> None:
         """Count what these studies have cost in earlier commands towards `max_cost`, once."""
-        if self.cache is None or not self._counts_earlier:
+        store = self.cache
+        if store is None or self.budget is None or not self._counts_earlier:
             return
-        from judge.running.cost import count_earlier
-        from judge.running.spending import UnansweredRequests
-
         self._counts_earlier = False
-        self.spending = self._opened.enter_context(UnansweredRequests(self.cache.path))
-        count_earlier(self, self.cache, studies)
+        spending = UnansweredRequests(self.folder)
+        self._spending = self._opened.enter_context(spending)
 
-    def find(self, question: Question) -> CachedAnswer | None:
-        """Return the answer to a question in the cache, None where it has none.
+        def count() -> float:
+            return spent_earlier(self.plan, store, studies, spending.by_key())
 
-        A whole answer to the question as an earlier version asked it is one too.
-        """
+        self.budget.count_earlier(await self._store_thread.do(count))
+
+    def find(self, question: StudyQuestion) -> CachedAnswer | None:
+        """Return the answer to a question in the cache, None where it has none."""
         assert self.cache is not None
-        completion = self.cache.find(question.key)
-        if completion is not None:
-            return CachedAnswer(completion, question.key)
-        if not isinstance(self.judge, HostedJudge):
-            return None
-        earlier = self.judge.as_earlier(question.request)
-        if earlier is None:
-            return None
-        asked = replace(question, request=earlier)
-        completion = self.cache.find(asked.key)
-        if completion is None or not is_complete(completion):
-            return None
-        return CachedAnswer(completion, asked.key)
+        return find_answer(self.cache, self.judge, question)
 
-    async def answer(self, question: Question) -> CachedAnswer:
+    async def answer(self, question: StudyQuestion) -> CachedAnswer:
         """Return an answer from the cache or the judge; raises `AskError` without one."""
-        if self.cache is None:
+        if self.judge.runs_inline:
             return CachedAnswer(await self.judge.complete(question.request), key=None)
-        if self._asker is None:
-            from judge.running.cached_client import CachedClient
+        if self._client is None:
+            self._client = self._connected()
+        return await self._client.answer(question)
 
-            self._asker = CachedClient(self, self.cache)
-        return await self._asker.answer(question)
+    def _connected(self) -> CachedClient:
+        # The built-in judge does without its time to load.
+        from judge.running.cached_client import CachedClient
+
+        return CachedClient(
+            plan=self.plan,
+            kind=self.kind,
+            answers=self._store_thread,
+            progress=self.progress,
+            stop=self.stop,
+            budget=self.budget,
+            spending=self._spending,
+            unanswerable=self.unanswerable,
+        )
 
     def conclude(self) -> None:
         """Raise `JudgeError` where the server has refused all that it was asked in this run."""
-        if self._asker is not None:
-            self._asker.refusals.conclude()
+        if self._client is not None:
+            self._client.refusals.conclude()
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
-        self.spending = None
-        vars(self).pop("cache", None)  # the next block opens it anew
+        self._client = self._spending = None
+        for name in ("cache", "_store_thread"):  # the next block opens them anew
+            vars(self).pop(name, None)
 
 
-def _kind(*parts: str) -> str:
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+def _prompts(judge: Judge) -> list[PromptEntry]:
+    return [
+        PromptEntry(name=prompt.name, version=str(prompt.version), digest=prompt.digest)
+        for prompt in judge.prompts
+    ]
 
 
-def kind_of(signature: str) -> str:
-    """Return the `kind` of the questions of a run with this signature.
+def kind_of(
+    judge: str,
+    prompts: Sequence[PromptEntry],
+    *,
+    sampling: str | None,
+    reply: str | None,
+) -> str:
+    """Return the `kind` of the questions of a run: a digest of judge, prompts and sampling.
 
     It is that of the session that made the run where all was sent that was asked for.
     """
-    known = Signature.parse(signature)
-    asked = [
-        f"{name}:{known[name]}"
-        for name in ("prompt", "sampling", "reply")
-        if name in known
-    ]
-    return _kind(known.get("judge", ""), *asked)
-
-
-def _prompt(judge: Judge) -> str:
-    prompts = (
-        f"{prompt.name}@{prompt.version}+{prompt.digest}" for prompt in judge.prompts
-    )
-    return f"prompt:{','.join(prompts) or 'none'}"
+    parts = [judge, f"prompt:{','.join(map(str, prompts)) or 'none'}"]
+    if sampling is not None:
+        parts.append(f"sampling:{sampling}")
+    if reply is not None:
+        parts.append(f"reply:{reply}")
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
 def _asked(
     rubric: Rubric, judge: Judge, sampling: Mapping[str, object], mode: Mode | None
-) -> list[str]:
-    """Return the parts of a signature that say how a judge was asked."""
+) -> dict[str, str | None]:
+    """Return `sampling` and `reply` of `JudgedBy`: how a judge was asked."""
     values = (
         f"{name}={json.dumps(sampling[name], sort_keys=True)}"
         for name in sorted(sampling)
     )
-    parts = [f"sampling:{','.join(values)}"]
+    sent = ",".join(values)
+    return {"sampling": sent, "reply": _reply(rubric, judge, mode)}
+
+
+def _reply(rubric: Rubric, judge: Judge, mode: Mode | None) -> str | None:
+    """Return the form of a reply: `text`, a digest of its schemas, None where there is no choice.
+
+    Without a choice a reply is in the only form that the rubric reads.
+    """
     if judge.reply == TEXT:
-        return [*parts, f"reply:{TEXT}"]
-    plain = [Mode.JSON.value] if mode is Mode.JSON else []  # without the schema's hold
-    # Without a choice a reply is in the only form that the rubric reads.
-    if rubric.reply_model is None or (
-        judge.reply is None and rubric.structured is not None
-    ):
-        return parts
-    forms = [form for _, form in judge.questions.values() if form] or [
-        rubric.reply_model()
-    ]
-    written = "".join(
-        json.dumps(form.model_json_schema(), sort_keys=True) for form in forms
-    )
-    digest = hashlib.sha256(written.encode()).hexdigest()[:8]
-    return [*parts, f"reply:{','.join([digest, *plain])}"]
+        return TEXT
+    if rubric.reply_model is None:
+        return None
+    if judge.reply is None and rubric.structured is not None:
+        return None
+    forms = [form for _, form in judge.questions.values() if form]
+    if not forms:
+        forms = [rubric.reply_model()]
+    schemas = [json.dumps(form.model_json_schema(), sort_keys=True) for form in forms]
+    digest = hashlib.sha256("".join(schemas).encode()).hexdigest()[:8]
+    if mode is Mode.JSON:  # without the schema's hold
+        return f"{digest},{Mode.JSON.value}"
+    return digest
 
 
-def _rubric(rubric: Rubric) -> list[str]:
+def _rubric(rubric: Rubric) -> dict[str, Any]:
+    """Return the rubric, its version and the packages that add it, as `JudgedBy` has them."""
     packages = plugins.RUBRICS.packages(rubric.name)
-    parts = (f"{_PACKAGE}:{package.replace(' ', '@')}" for package in packages)
-    return [f"{rubric.name}:{rubric.version}", *parts]
+    return {
+        "rubric": rubric.name,
+        "rubric_version": str(rubric.version),
+        "packages": [package.replace(" ", "@") for package in packages],
+    }
 
 
-def with_current_version(line: str, rubric: Rubric) -> Signature:
-    """Return the signature `line` with today's rubric and program, for answers read again."""
-    _, *judged, _ = Signature.parse(line).without(_PACKAGE).parts
-    return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
+def with_current_version(identity: Identity, rubric: Rubric) -> Identity:
+    """Return what made a run with today's rubric and program, for answers read again."""
+    return identity.model_copy(update={**_rubric(rubric), "version": version()})

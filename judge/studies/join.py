@@ -17,7 +17,6 @@ from judge.files import open_regular
 from judge.manifest import (
     ANNOTATIONS,
     MANIFEST,
-    OLD_FORMAT,
     ReportsRecord,
     RunFileError,
     read_line,
@@ -25,7 +24,7 @@ from judge.manifest import (
     read_source_manifest,
 )
 from judge.report_sections import FINDINGS, WHOLE_REPORT
-from judge.signature import Signature, studies_digest
+from judge.signature import studies_digest
 from judge.studies.columns import (
     FIELD_NAMES,
     KNOWN_NAMES,
@@ -194,18 +193,16 @@ def _read_run(source: str, options: JoinOptions) -> StudySet:
             data = opened.read()
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    is_old = manifest.format == OLD_FORMAT
-    read = read_old_line if is_old else read_line
+    read = read_line if manifest.has_checksums else read_old_line
     lines = data.splitlines(keepends=True)
     records = [read(path, line, number) for number, line in enumerate(lines, 1)]
     judged, names = manifest.section, manifest.fields
     combined = manifest.combined
-    if combined is None and manifest.shard is None and not is_old:
-        known = Signature.parse(manifest.signature)["studies"]
-        if studies_digest(map(_study_of, records)) != known:
-            raise RunFileError(
-                path, "its studies are not those that the run's signature is of"
-            )
+    known = manifest.digest_here
+    if known is not None and studies_digest(map(_study_of, records)) != known:
+        raise RunFileError(
+            path, "its studies are not those that the run's signature is of"
+        )
     if combined is not None and combined.of == "reference":
         raise JudgeError(
             f"{source} is made of several references a study; give PREDS and REFS"
@@ -422,8 +419,9 @@ def _fields_beside(
         beside[name] = values_of(f"the field {name!r}", field)
     for name, field in further.items():
         index = getattr(field, "index", None)
-        is_keyed = has_keys and isinstance(index, pd.Index)
-        if is_keyed and list(map(to_id, index)) != list(refs.frame.index):
+        if not has_keys or not isinstance(index, pd.Index):
+            continue
+        if list(map(to_id, index)) != list(refs.frame.index):
             raise JudgeError(
                 f"the field {name!r} has another index than the references"
             )

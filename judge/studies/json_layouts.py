@@ -267,9 +267,10 @@ def _split_columns(
     table = {}
     for at, name in enumerate(names):
         table[str(name)] = [row[at] for row in rows]
-    is_index = isinstance(index, list) and len(index) == len(rows)
-    if is_index and index != list(range(len(rows))):
-        table[INDEX] = index
+    if isinstance(index, list) and len(index) == len(rows):
+        is_numbering = index == list(range(len(rows)))
+        if not is_numbering:
+            table[INDEX] = index
     return table
 
 

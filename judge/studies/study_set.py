@@ -89,16 +89,21 @@ class JudgeContext:
         return {"context": context, "prior": prior, "modality": self.modality}
 
     @property
-    def signature(self) -> list[str]:
-        """The parts of a signature that name the fields; none where nothing is shown."""
-        parts = []
-        if self.context:
-            parts.append(f"context:{','.join(map(_quoted, self.context))}")
-        if self.prior:
-            parts.append(f"prior:{_quoted(self.prior)}")
-        if self.modality:
-            parts.append(f"modality:{_quoted(self.modality)}")
-        return parts
+    def shown(self) -> dict[str, list[str]]:
+        """The fields that are shown by what they are, each as a signature names it.
+
+        Keys: those of `context`, `prior` and `modality` that have any.
+        """
+        fields = {
+            "context": self.context,
+            "prior": (self.prior,),
+            "modality": (self.modality,),
+        }
+        named = {
+            part: [_quoted(name) for name in names if name]
+            for part, names in fields.items()
+        }
+        return {part: names for part, names in named.items() if names}
 
 
 def attach_context(

@@ -18,6 +18,7 @@ _MODULES = (
     ),
     *("judge.batching.anthropic", "judge.batching.google", "judge.batching.openai"),
     *(
+        "judge.cache.answers",
         "judge.cache.servers",
         "judge.cache.store",
         "judge.cli.judging",

@@ -27,9 +27,9 @@ from judge.backends.refusals import (
     version_hint,
 )
 from judge.cache import canonical, key_of
+from judge.cache.answers import answer_to
 from judge.cache.store import CompletionCache
 from judge.running.folder import Run
-from judge.signature import Signature
 from judge.types import Annotated, Completion, Failed, JudgeError
 
 NEVER, BEFORE, NOW = Accepted.NEVER, Accepted.BEFORE, Accepted.NOW
@@ -311,8 +311,8 @@ def test_what_a_server_names_is_left_out_and_the_signature_says_so(
     assert "refuses" in err
     sent = server.requests()[-1]["body"]
     assert name not in {*sent, *(turn["role"] for turn in sent["messages"])}
-    signature = Signature.parse(Run(ready.folder / "run").signature)
-    sampling, form = signature.get("sampling", ""), signature.get("reply", "")
+    manifest = Run.open(ready.folder / "run").manifest
+    sampling, form = manifest.sampling or "", manifest.reply or ""
     assert ("temperature=0" in sampling) == (name != "temperature")
     assert ("max_completion_tokens=8192" in sampling) == (name == "max_tokens")
     assert ('system="user"' in sampling) == (name == "system")
@@ -322,10 +322,7 @@ def test_what_a_server_names_is_left_out_and_the_signature_says_so(
     code, _, err = ready.run("--out", "more")
     assert code == 0, err
     assert server.stats().requests == 2, "what was learned is remembered"
-    assert (
-        Signature.parse(Run(ready.folder / "more").signature).get("sampling")
-        == sampling
-    )
+    assert Run.open(ready.folder / "more").manifest.sampling == sampling
     code, _, err = ready.run("--out", "run")
     assert "another run" in err, "six studies, not four"
 
@@ -411,8 +408,8 @@ def test_what_an_older_version_kept_of_an_aborted_answer_is_asked_for_again(
     judge = backends.load("model-x", runner.rubric, settings)
     record = canonical(judge.request(next(iter(study_set(1)))))
     with CompletionCache(runner.cache) as cache:
-        cache.keep(key_of(record), record, Completion("", "abort", "m"))
-        assert cache.find(key_of(record)) is None
+        cache.put(answer_to(key_of(record), record, Completion("", "abort", "m")))
+        assert cache.get(key_of(record)) is None
     assert ends_of(runner, 1) == {}
     assert server.stats().requests == 1
 
