@@ -85,7 +85,7 @@ class Reward(AbstractContextManager["Reward"]):
         """The settings that make the rewards."""
         report = getattr(self._report, "__qualname__", type(self._report).__qualname__)
         judged_by = self._session.judged_by()
-        settings = judged_by.settings().items()
+        settings = judged_by.judge_parts().items()
         parts = [
             *judged_by.rubric_parts(),
             *(f"{name}:{text}" for name, text in settings),

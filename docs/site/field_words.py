@@ -63,7 +63,7 @@ MANIFEST = {
     "combined.parts": "the parts",
     "combined.parts[].name": "what a part is called",
     "combined.parts[].signature": "what made its numbers",
-    "arguments": "the options of the command, or the keywords of the call",
+    "settings": "what the run was asked to do: files, columns, judge, limits; null for a reader",
     "inputs": "the files that were read",
     "inputs[].path": "as it was given",
     "inputs[].role": "`preds`, `refs` or the like",

@@ -141,7 +141,6 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
             judge_version=version,
             notes=[*about, *said],
             at=at,
-            arguments={"rule": rule, "runs": [str(run.path) for run in runs]},
         )
         return with_current_version(made, first.rubric)
 
@@ -230,7 +229,7 @@ def _studies(run: Run) -> dict[str, str]:
 
 
 def _settings_digest(run: Run, without: str = "") -> str:
-    settings = run.manifest.settings()
+    settings = run.manifest.judge_parts()
     stated = [f"{name}:{text}" for name, text in settings.items() if name != without]
     return short_digest(["|".join(stated)])
 
