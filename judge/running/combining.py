@@ -27,9 +27,10 @@ from judge.manifest import (
     RunManifest,
     read_answers_manifest,
 )
+from judge.rubrics.derived import Aggregation, Rule
 from judge.running.asking import COMPOSED
 from judge.running.folder import Run, claim, damaged, lines_of
-from judge.running.panel import Aggregation, Rule, aggregate, apart
+from judge.running.panel import aggregate, apart
 from judge.running.records import StudyResult, read, result_of
 from judge.running.run import now, write_run
 from judge.running.session import kind_of, with_current_version

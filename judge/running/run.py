@@ -44,7 +44,7 @@ from judge.studies.study_set import compares, first_ids, prior_report
 from judge.text import says_nothing
 
 if TYPE_CHECKING:
-    from judge.running.panel import Rule
+    from judge.rubrics.derived import Rule
     from judge.running.shard import Shard
 
 
