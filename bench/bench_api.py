@@ -49,9 +49,9 @@ asyncio.run(main(*json.loads(sys.argv[1])))
 READ = """
 import json, sys
 import diskcache
-from judge.cache.store import _TextDisk
+from judge.cache.store import AnswerDisk
 
-cache = diskcache.Cache(sys.argv[1], disk=_TextDisk, size_limit=2**62, eviction_policy="none")
+cache = diskcache.Cache(sys.argv[1], disk=AnswerDisk, size_limit=2**62, eviction_policy="none")
 assert all(json.loads(cache.get(key))["completion"]["text"] for key in cache)
 """
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import diskcache
 
 from judge.cache import canonical, key_of
-from judge.cache.store import CompletionCache, read_entries
+from judge.cache.answers import answer_to
+from judge.cache.store import CompletionCache
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion(
@@ -64,9 +65,10 @@ def main() -> None:
             for key in keys:
                 plain[key] = ANSWER
         with CompletionCache(path) as cache:
-            timed("find, absent", n, lambda: drain(map(cache.find, keys)))
+            timed("get, absent", n, lambda: drain(map(cache.get, keys)))
             pairs = zip(keys, records, strict=True)
-            timed("keep", n, lambda: drain(cache.keep(*pair, ANSWER) for pair in pairs))
+            answers = [answer_to(key, record, ANSWER) for key, record in pairs]
+            timed("put", n, lambda: drain(map(cache.put, answers)))
             ours, theirs = [], []
             for _ in range(3):
                 theirs.append(
@@ -74,12 +76,13 @@ def main() -> None:
                         "plain diskcache, get", n, lambda: drain(map(plain.get, keys))
                     )
                 )
-                ours.append(timed("find", n, lambda: drain(map(cache.find, keys))))
+                ours.append(timed("get", n, lambda: drain(map(cache.get, keys))))
         timed("open, full", 1, lambda: CompletionCache(path).__exit__())
-        timed("read all entries", n, lambda: drain(read_entries(path)))
+        with CompletionCache(path) as cache:
+            timed("read all entries", n, lambda: drain(cache.iterate()))
         size = sum(file.stat().st_size for file in path.iterdir())
         print(f"{size / 2**20:.1f} MiB for {n:,} answers")
-        print(f"find / plain get: {min(ours) / min(theirs):.2f}")
+        print(f"get / plain get: {min(ours) / min(theirs):.2f}")
 
 
 if __name__ == "__main__":

@@ -20,13 +20,13 @@ from judge import jsonio
 FILE = "servers.json"
 
 
-def recall(folder: Path, name: str) -> dict[str, Any]:
+def known_facts(folder: Path, name: str) -> dict[str, Any]:
     """Return what is known of a server and model; empty where nothing is, or the file is odd."""
     facts = _read(folder).get(name)
     return facts if isinstance(facts, dict) else {}
 
 
-def remember(folder: Path, name: str, facts: Mapping[str, object]) -> None:
+def keep_facts(folder: Path, name: str, facts: Mapping[str, object]) -> None:
     """Write down what is known of a server and model.
 
     Where the form of requests is the same as before, the modes that were accepted are added to

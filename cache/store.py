@@ -1,163 +1,78 @@
-"""Answers on disk: never evicted, never expired, never unpickled."""
+"""Answers in a folder, by diskcache: never evicted, never expired, never unpickled."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
-import json
 import os
 import sqlite3
 import struct
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import diskcache
-from diskcache.core import DEFAULT_SETTINGS, MODE_RAW
-from pydantic import ValidationError
 
-from judge import jsonio
-from judge.cache import VERSION, key_of
+from judge.cache import VERSION
+from judge.cache.answers import (
+    DamagedAnswer,
+    DamagedError,
+    KeptAnswer,
+    decode,
+    decode_whole,
+    encode,
+    intact,
+    is_batched_by,
+    tokens_in,
+)
 from judge.endings import NO_ANSWER, kind_of
-from judge.manifest import CompletionRecord, adapter, first_of
-from judge.types import Completion, JudgeError, Usage
+from judge.types import Completion, JudgeError
 
-DATABASE = "cache.db"
-"""The file in its folder that holds the answers, named by diskcache."""
-_LONG_NUMBER = 16  # digits that no count of tokens has
-_LATEST = 253_402_300_800  # seconds from 1970 to the year 10000
-_BATCHED = "batch"  # in the tag of an answer that came in a batch
+_DATABASE = "cache.db"  # named by diskcache
 _SETTINGS = {
     "eviction_policy": "none",
     "cull_limit": 0,
     "size_limit": 2**62,
+    "disk_min_file_size": 2**62,  # no value is long enough for a file of its own
     "sqlite_journal_mode": "wal",
     "sqlite_secure_delete": 1,  # reports stand in it: what is pruned is gone
 }
-# diskcache makes an attribute of each row of its table of settings, and these are all it has.
-_KNOWN_SETTINGS = {*DEFAULT_SETTINGS, *_SETTINGS, "count", "size", "hits", "misses"}
-_OWN_TRIGGERS = ("Settings_count_", "Settings_size_")
+# So many of the newest answers to a kind of question say how long the next will be. They are
+# looked for among so many of the newest of all kinds.
+_RECENT, _LOOKED_AT = 1_000, 100_000
+
+_UPGRADED = (
+    "The cache in {} was made by an older version of judge and is upgraded for good: its answers "
+    "stay, but that version may not read it any more."
+)
 
 
-class UnreadableError(Exception):
-    """An entry that is not what this program writes. Its text says why."""
+class AnswerDisk(diskcache.Disk):  # type: ignore[misc]
+    """Keys are text and values JSON text as bytes, both in the database. Nothing is unpickled.
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One kept answer and its canonical request; None from a run folder, which keeps no requests.
-
-    `stored` is when it was kept, in seconds since 1970; `tag` has the kind of its question and its
-    tokens, as `CompletionCache.answer_tokens` looks for them, None where that is not known.
+    diskcache's own unpickles what a row says is a pickle: whoever can write to the database could
+    run code.
     """
 
-    key: str
-    model: str
-    request: Mapping[str, Any] | None
-    completion: Completion
-    stored: float
-    tag: str | None = None
-
-    @property
-    def time(self) -> datetime:
-        """When the judge answered; when it was kept where the answer does not say."""
-        if not self.completion.created:
-            return datetime.fromtimestamp(self.stored, UTC)
-        time = datetime.fromisoformat(self.completion.created)
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """An entry that cannot be used: its key or place, and why."""
-
-    name: str
-    reason: str
-
-
-def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
-    """Return the value that keeps an answer: `about` is its request, or key and model."""
-    plain = completion.plain()
-    if completion.mode is None:  # as in entries from before there were modes
-        del plain["mode"]
-    return json.dumps({**about, "completion": plain, "sha256": checksum(plain)}).encode(
-        "ascii"
-    )
-
-
-def checksum(completion: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an answer's JSON object, written in one way."""
-    written = json.dumps(completion, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(written.encode("ascii")).hexdigest()
-
-
-def entry_of(key: str, data: Any, stored: object) -> Entry:  # noqa: ANN401
-    """Return the entry in an object, its key derived again; raises `UnreadableError`."""
-    completion = _completion(data)
-    try:
-        request = data.get("request")
-        if request is None:  # only the checksum speaks for it
-            model, derived = data["model"], data["sha256"] and data["key"]
-        else:
-            model, derived = request["model"], key_of(request)
-    except (KeyError, TypeError, ValueError, AttributeError, JudgeError) as error:
-        raise UnreadableError("not the request of an entry") from error
-    if derived != key or not isinstance(model, str):
-        raise UnreadableError("its key is not the one that its request has")
-    time = 0.0
-    if isinstance(stored, int | float) and 0 <= stored < _LATEST:
-        time = float(stored)
-    elif completion.created is None:
-        raise UnreadableError("neither the answer nor its entry has a time")
-    return Entry(key, model, request, completion, time)
-
-
-def _object(value: object) -> Any:  # noqa: ANN401
-    if not isinstance(value, bytes):
-        raise UnreadableError("not the JSON text of an entry")
-    try:
-        return jsonio.read(value)
-    except jsonio.JsonError as error:
-        raise UnreadableError("not the JSON text of an entry") from error
-
-
-def _completion(data: Mapping[str, Any]) -> Completion:
-    try:
-        plain, written = data["completion"], data.get("sha256")
-        # An entry from before there were checksums has none.
-        if written is not None and written != checksum(plain):
-            raise UnreadableError("its answer is not the one that was written")
-        adapter(CompletionRecord).validate_python(plain, strict=True)
-        usage = None if plain["usage"] is None else Usage(**plain["usage"])
-        return Completion(**{**plain, "usage": usage})
-    except ValidationError as error:
-        raise UnreadableError(
-            f"not the fields of an entry: {first_of(error)}"
-        ) from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadableError("not the fields of an entry") from error
-
-
-class _TextDisk(diskcache.Disk):  # type: ignore[misc]
-    """Keys are text, values JSON text as bytes, both in the database. Nothing is pickled."""
-
     def put(self, key: str) -> tuple[str, bool]:
+        """Return a key as it stands in the database."""
         return key, True
 
-    def store(
-        self, value: bytes, *_how: object, **_named: object
-    ) -> tuple[int, int, None, bytes]:
-        return len(value), MODE_RAW, None, value
+    def get(self, key: object, raw: object) -> str:
+        """Return a key of the database, whatever its row says that it is."""
+        del raw
+        return key if isinstance(key, str) else repr(key)
 
     def fetch(
-        self, _mode: object, _filename: object, value: object, _read: object
+        self, mode: object, filename: object, value: object, read: object
     ) -> bytes:
+        """Return a value of the database, whatever its row says that it is."""
+        del mode, filename, read
         return value if isinstance(value, bytes) else b""
 
 
@@ -172,24 +87,52 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     On a network file system the locks hold between machines where that file system passes them on
     (NFS 4, Lustre with `flock`). SQLite's log does not: one folder is for one machine at a time.
 
+    It is an `AnswerStore`.
+
     Attributes:
         path: The folder.
-        is_upgraded: Whether opening it has made a cache of an older version into one of this, for
-            good: that version may not read it any more.
+        notice: Says that opening it has made a cache of an older version into one of this.
     """
 
-    def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
+    def __init__(
+        self, path: Path, *, timeout: float = 60.0, must_exist: bool = False
+    ) -> None:
+        """Open a folder; one that `must_exist` is only read, and keeps its form.
+
+        `timeout` is how many seconds to wait for another process that writes. Raises `JudgeError`
+        where it cannot be opened, or is to be read and is not there.
+        """
         self.path = path.resolve()
         self._damaged: set[str] = set()
+        self._unwritten: deque[KeptAnswer] = deque()
+        self._claims: int | None = None
+        self.notice = ""
+        if must_exist and not holds_answers(path):
+            raise JudgeError(f"there is no cache in {path}")
         with explained(self.path):
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.is_upgraded = _is_older(self.path)
-            (self.path / DATABASE).touch(mode=0o600)
-            _check_tables(self.path)
-            self._cache = _opened(self.path, timeout)
+            if must_exist:
+                self._cache = _opened(self.path, timeout)
+                return
+            self._cache = self._prepared(timeout)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._claims = os.open(self.path / "cache.claims", flags, 0o600)
-        self._pending: deque[tuple[str, bytes, str | None]] = deque()
+
+    def _prepared(self, timeout: float) -> diskcache.Cache:
+        """Open the folder in the present form, made where it is not there."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        database = self.path / _DATABASE
+        database.touch(mode=0o600)
+        if database.stat().st_size > 0:
+            # First with the settings that stand in it: they tell of which version it is.
+            cache = _opened(self.path, timeout)
+            if all(
+                getattr(cache, name, None) == value for name, value in _SETTINGS.items()
+            ):
+                return cache
+            if getattr(cache, "sqlite_secure_delete", 0) != 1:
+                self.notice = _UPGRADED.format(self.path)
+            cache.close()
+        return _opened(self.path, timeout, **_SETTINGS)
 
     def claim(self, key: str) -> bool:
         """Claim a key before asking; False while another opened cache has the claim.
@@ -206,6 +149,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
     def _lock(self, kind: int, key: str) -> bool:
         """Lock or unlock the byte of a key; False where another has it locked."""
+        assert self._claims is not None, "a cache that is only read asks nothing"
         # A lock of the open file, not of the process as by `lockf`: that one is no obstacle to the
         # process's other threads, and is lost as soon as any of them closes the file.
         one_byte = struct.pack("hhqqi", kind, os.SEEK_SET, _byte_of(key), 1, 0)
@@ -217,7 +161,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             raise
         return True
 
-    def find(self, key: str) -> Completion | None:
+    def get(self, key: str) -> Completion | None:
         """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`.
 
         Earlier versions kept what a server had given up (`abort`): that is no answer.
@@ -227,189 +171,120 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         if value is None:
             return None
         try:
-            completion = _completion(_object(value))
-        except UnreadableError:
+            completion = decode(value)
+        except DamagedError:
             self._damaged.add(key)
             return None
-        return None if kind_of(completion.finish_reason) == NO_ANSWER else completion
+        if kind_of(completion.finish_reason) == NO_ANSWER:
+            return None
+        return completion
 
-    def keep(
-        self,
-        key: str,
-        record: Mapping[str, Any],
-        completion: Completion,
-        kind: str = "",
-        *,
-        is_batched: bool = False,
-    ) -> None:
-        """Write an answer down, with those that could not be written before.
+    def put(self, answer: KeptAnswer) -> None:
+        """Write an answer down, after those that could not be written before.
 
-        `kind` is that of its question, by which `answer_tokens` finds it; `is_batched` says that
-        it has the price of a batch.
+        Raises `JudgeError` where it cannot be written, or is not there after it was.
         """
-        self._keep(
-            key,
-            {"request": record},
-            completion,
-            tag_of(kind, completion, is_batched=is_batched),
-        )
+        self._unwritten.append(answer)
+        with explained(self.path):
+            while self._unwritten:
+                self._write(self._unwritten[0])
+                self._unwritten.popleft()
+
+    def _write(self, answer: KeptAnswer) -> None:
+        value = encode(answer)
+        self._cache.set(answer.key, value, tag=answer.tag)
+        if self._cache.get(answer.key) != value:
+            raise JudgeError(
+                f"the cache in {self.path} does not hold what was just written to it: "
+                "every run would pay again; name another folder with --cache"
+            )
 
     def is_batched(self, key: str) -> bool:
         """Whether the answer of this key is known to have come in a batch."""
         with explained(self.path):
             _, tag = self._cache.get(key, tag=True)
-        return _BATCHED in (tag or "").split()
+        return is_batched_by(_text(tag))
 
     def answer_tokens(self, kind: str) -> float | None:
         """Return the mean tokens of the newest answers to a kind of question; None without any."""
-        select = "SELECT tag FROM Cache WHERE tag GLOB ? ORDER BY rowid DESC LIMIT 1000"
-        with explained(self.path), closing(_connect(self.path)) as data:
-            rows = data.execute(select, (f"{kind} *",)).fetchall()
-        tokens = [_text(tag).split()[-1] for (tag,) in rows]
-        known = [int(n) for n in tokens if n.isdigit() and len(n) < _LONG_NUMBER]
-        return mean(known) if known else None
+        found: list[int] = []
+        with explained(self.path):
+            # diskcache has no search by tag, and reads a tag with its value only.
+            for n_seen, key in enumerate(reversed(self._cache), 1):
+                _, tag = self._cache.get(key, tag=True)
+                tokens = tokens_in(_text(tag), kind)
+                if tokens is not None:
+                    found.append(tokens)
+                if len(found) == _RECENT or n_seen == _LOOKED_AT:
+                    break
+        return mean(found) if found else None
 
-    def add(self, entry: Entry) -> Completion | None:
-        """Keep an entry from elsewhere; returns the answer that is there already, if any."""
-        if (present := self.find(entry.key)) is None:
-            bare = {"key": entry.key, "model": entry.model}
-            about = {"request": entry.request} if entry.request else bare
-            self._keep(entry.key, about, entry.completion, entry.tag)
-        return present
+    def iterate(self) -> Iterator[KeptAnswer | DamagedAnswer]:
+        """Yield all answers, in the order in which they were kept first."""
+        latest = 0.0
+        with explained(self.path):
+            for key in self._cache:
+                value, tag = self._cache.get(key, tag=True)
+                try:
+                    answer = decode_whole(key, value, _text(tag))
+                except DamagedError as error:
+                    yield DamagedAnswer(key, str(error))
+                    continue
+                if answer.completion.created is None and not answer.stored:
+                    # Earlier versions relied on diskcache's own time, which its interface does
+                    # not give: it was kept after the one before it.
+                    answer = replace(answer, stored=latest)
+                latest = max(latest, answer.time.timestamp())
+                yield answer
 
     def remove(self, keys: Iterable[str]) -> int:
-        """Erase the entries with these keys; returns how many there were."""
+        """Erase the answers with these keys; returns how many there were."""
         with explained(self.path), self._cache.transact():
             return sum(self._cache.delete(key) for key in keys)
 
     @property
     def n_damaged(self) -> int:
-        """How many entries were looked for and found damaged."""
+        """How many answers were looked for and found damaged."""
         return len(self._damaged)
+
+    def leave_thread(self) -> None:
+        """Close the calling thread's connection; other threads have their own."""
+        self._cache.close()
 
     def __len__(self) -> int:
         with explained(self.path):
             return len(self._cache)
 
     def __exit__(self, *_error: object) -> None:
-        os.close(self._claims)
+        if self._claims is not None:
+            os.close(self._claims)
         self._cache.close()
 
-    def _keep(
-        self,
-        key: str,
-        about: Mapping[str, Any],
-        completion: Completion,
-        tag: str | None,
-    ) -> None:
-        self._pending.append((key, encode(about, completion), tag))
-        with explained(self.path):
-            while self._pending:
-                name, kept, tag = self._pending[0]
-                self._cache.set(name, kept, tag=tag)
-                if self._cache.get(name) != kept:
-                    raise JudgeError(
-                        f"the cache in {self.path} does not hold what was just written to it: "
-                        "every run would pay again; name another folder with --cache"
-                    )
-                self._pending.popleft()
+
+def holds_answers(folder: Path) -> bool:
+    """Whether a folder is a cache."""
+    return (folder / _DATABASE).exists()
 
 
-def _opened(path: Path, timeout: float) -> diskcache.Cache:
+def _opened(path: Path, timeout: float, **settings: object) -> diskcache.Cache:
+    """Open a folder with diskcache, which takes settings that are not given from the folder."""
     try:
-        return diskcache.Cache(str(path), timeout, _TextDisk, **_SETTINGS)
+        cache = diskcache.Cache(str(path), timeout, AnswerDisk, **settings)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        # A setting in its table has a value of another type.
+        # One has a value of another type, or the name of something else.
         raise sqlite3.DataError(f"its settings are damaged: {error}") from error
+    # diskcache makes an attribute of each, and would lose a method to one of the same name.
+    for name in vars(cache):
+        if hasattr(diskcache.Cache, name):
+            raise JudgeError(
+                f"the cache in {path} has the setting {name!r:.80}, which judge did not make: name "
+                "another folder with --cache"
+            )
+    return cache
 
 
-UPGRADED = (
-    "The cache in {} was made by an older version of judge and is upgraded for good: its answers "
-    "stay, but that version may not read it any more."
-)
-
-
-def _is_older(folder: Path) -> bool:
-    """Whether the cache in a folder is as versions before the present form left it."""
-    if not (folder / DATABASE).exists() or (folder / DATABASE).stat().st_size == 0:
-        return False
-    with closing(_connect(folder)) as data:
-        try:
-            rows = data.execute("SELECT key, value FROM Settings").fetchall()
-        except sqlite3.OperationalError:  # no cache at all: opening it says so
-            return False
-    return {_text(name): value for name, value in rows}.get("sqlite_secure_delete") != 1
-
-
-def tag_of(
-    kind: str, completion: Completion, *, is_batched: bool = False
-) -> str | None:
-    """Return the kind of an answer's question and its tokens, as the words of a tag."""
-    if not kind or completion.usage is None:
-        return None
-    words = [
-        kind,
-        *([_BATCHED] if is_batched else []),
-        str(completion.usage.completion_tokens),
-    ]
-    return " ".join(words)
-
-
-def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
-    """Yield all entries of the cache in a folder, which stays as it is."""
-    if not (folder / DATABASE).exists():
-        raise JudgeError(f"there is no cache in {folder}")
-    with explained(folder), closing(_connect(folder)) as data:
-        select = "SELECT key, value, store_time, tag FROM Cache ORDER BY rowid"
-        for named, value, stored, tagged in data.execute(select):
-            key = _text(named)
-            try:
-                entry = entry_of(key, _object(value), stored)
-                yield replace(entry, tag=None if tagged is None else _text(tagged))
-            except UnreadableError as error:
-                yield Unreadable(key, str(error))
-
-
-def _connect(folder: Path) -> sqlite3.Connection:
-    """Open the database of a folder for reading; texts come as bytes, which need not be UTF-8."""
-    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-    data = sqlite3.connect(uri, uri=True, timeout=60.0)
-    data.text_factory = bytes
-    return data
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _check_tables(folder: Path) -> None:
-    """Raise `JudgeError` where the database does more than it was made for.
-
-    A trigger could take away what is written, and a setting replace a method of diskcache.
-    """
-    with closing(_connect(folder)) as data:
-        query = "SELECT type, name FROM sqlite_master"
-        there = [(_text(kind), _text(name)) for kind, name in data.execute(query)]
-        odd = [
-            f"the {kind} {name!r:.80}"
-            for kind, name in there
-            if kind == "view"
-            or (kind == "trigger" and not name.startswith(_OWN_TRIGGERS))
-        ]
-        if ("table", "Settings") in there:
-            settings = [
-                _text(name) for (name,) in data.execute("SELECT key FROM Settings")
-            ]
-            odd += [
-                f"the setting {name!r:.80}"
-                for name in settings
-                if name not in _KNOWN_SETTINGS
-            ]
-    if odd:
-        raise JudgeError(
-            f"the cache in {folder} has {odd[0]}, which judge did not make: name another folder "
-            "with --cache (judge cache import FOLDER takes the answers over)"
-        )
+def _text(tag: object) -> str | None:
+    return tag if isinstance(tag, str) else None
 
 
 @contextmanager
@@ -418,8 +293,10 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, diskcache.Timeout, UnicodeError) as error:
+        # A timeout of diskcache says nothing; the error of SQLite behind it does.
+        why = error.__context__ if isinstance(error, diskcache.Timeout) else error
         raise JudgeError(
-            f"the cache in {path} cannot be used ({error.__context__ or error}); what was kept is "
+            f"the cache in {path} cannot be used ({why}); what was kept is "
             "still there: make room, wait until another process has ended, or name another folder "
             "with --cache (judge cache import RUN... takes the answers of your runs back)"
         ) from error
@@ -429,36 +306,27 @@ def _byte_of(key: str) -> int:
     return int(key[-16:], 16) % 2**62  # the largest offset in a file
 
 
-def readable(
-    entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
-) -> Iterator[Entry]:
-    """Yield the entries that are whole; the others are added to `unreadable`."""
-    for entry in entries:
-        if isinstance(entry, Entry):
-            yield entry
-        else:
-            unreadable.append(entry)
-
-
 def described(
     folder: Path, *, must_exist: bool
-) -> tuple[dict[str, Any], list[Unreadable]]:
-    """Return the size, dates and models of the cache in a folder, and its damaged entries."""
-    is_there = must_exist or (folder / DATABASE).exists()
-    unreadable: list[Unreadable] = []
+) -> tuple[dict[str, Any], list[DamagedAnswer]]:
+    """Return the size, dates and models of the cache in a folder, and its damaged answers."""
+    damaged: list[DamagedAnswer] = []
     models: Counter[str] = Counter()
     times = []
-    for entry in readable(read_entries(folder) if is_there else (), unreadable):
-        models[ascii(entry.model)[1:-1]] += 1
-        times.append(entry.time.astimezone(UTC).isoformat(timespec="seconds"))
+    if must_exist or holds_answers(folder):
+        with CompletionCache(folder, must_exist=True) as cache:
+            for answer in intact(cache.iterate(), damaged):
+                models[ascii(answer.model)[1:-1]] += 1
+                times.append(answer.time.astimezone(UTC).isoformat(timespec="seconds"))
+    files = folder.glob(f"{_DATABASE}*")
     data = {
         "place": str(folder),
         "key version": VERSION,
         "entries": models.total(),
-        "unreadable": len(unreadable),
-        "bytes": sum(file.stat().st_size for file in folder.glob(f"{DATABASE}*")),
+        "unreadable": len(damaged),
+        "bytes": sum(file.stat().st_size for file in files),
         "oldest": min(times, default=None),
         "newest": max(times, default=None),
         "models": dict(models.most_common()),
     }
-    return data, unreadable
+    return data, damaged

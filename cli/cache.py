@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +23,12 @@ from judge.cli.options import (
     options,
 )
 from judge.cli.output import note, print_document
-from judge.tables.document import Document, Table, columns
+from judge.tables.document import Column, Document, Table
+from judge.tables.kinds import Kind
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Ledger
-    from judge.cache.store import Unreadable
+    from judge.cache.answers import DamagedAnswer, KeptAnswer
 
 
 @click.group("cache")
@@ -58,14 +57,14 @@ def info(options: _Info) -> None:
     from judge.cache import place
     from judge.cache.store import described
 
-    data, unreadable = described(
+    data, damaged = described(
         place(options.cache, os.environ), must_exist=options.check
     )
     lines = [(name, str(value)) for name, value in data.items() if name != "models"]
     lines += [("model", f"{model} ({n:,})") for model, n in data["models"].items()]
     print_document(Document(facts=lines), options.form, data)
     if options.check:
-        _end(unreadable)
+        _end(damaged)
 
 
 @options
@@ -84,28 +83,35 @@ def import_(options: _Import) -> None:
     are refused: exit code 1 if there are any.
     """
     from judge.cache import place
-    from judge.cache.store import (
-        DATABASE,
-        UPGRADED,
-        CompletionCache,
-        read_entries,
-        readable,
-    )
-    from judge.running.combining import entries as answers_of
+    from judge.cache.answers import intact
+    from judge.cache.store import CompletionCache
 
-    folders = [Path(source) for source in options.sources]
-    answers = [
-        read_entries(folder) if (folder / DATABASE).exists() else answers_of(folder)
-        for folder in folders
-    ]
-    unreadable: list[Unreadable] = []
+    damaged: list[DamagedAnswer] = []
+    n_added = n_present = 0
     with CompletionCache(place(options.cache, os.environ)) as opened:
-        if opened.is_upgraded:
-            note(UPGRADED.format(opened.path))
-        entries = readable(chain.from_iterable(answers), unreadable)
-        is_new = Counter(opened.add(entry) is None for entry in entries)
-    note(f"{is_new[True]:,} entries added, {is_new[False]:,} were there already")
-    _end(unreadable)
+        if opened.notice:
+            note(opened.notice)
+        for source in options.sources:
+            for answer in intact(_answers_in(Path(source)), damaged):
+                if opened.get(answer.key) is None:
+                    opened.put(answer)
+                    n_added += 1
+                else:
+                    n_present += 1
+    note(f"{n_added:,} entries added, {n_present:,} were there already")
+    _end(damaged)
+
+
+def _answers_in(folder: Path) -> Iterator[KeptAnswer | DamagedAnswer]:
+    """Yield the answers of a cache or a run."""
+    from judge.cache.store import CompletionCache, holds_answers
+    from judge.running.combining import entries
+
+    if not holds_answers(folder):
+        yield from entries(folder)
+        return
+    with CompletionCache(folder, must_exist=True) as source:
+        yield from source.iterate()
 
 
 @options
@@ -127,30 +133,33 @@ def prune(options: _Prune) -> None:
     With both --older-than and --model, those that are both are removed.
     """
     from judge.cache import place
-    from judge.cache.store import CompletionCache, read_entries, readable
+    from judge.cache.answers import intact
+    from judge.cache.store import CompletionCache
 
     if options.older_than is None and options.model is None:
         raise click.UsageError("give --older-than, --model or both")
     limit = datetime.now(UTC) - timedelta(days=options.older_than or 0)
     folder = place(options.cache, os.environ)
-    keys = [
-        entry.key
-        for entry in readable(read_entries(folder), [])
-        if entry.time < limit and options.model in (None, entry.model)
-    ]
+    with CompletionCache(folder, must_exist=True) as opened:
+        keys = [
+            answer.key
+            for answer in intact(opened.iterate(), [])
+            if answer.time < limit and options.model in (None, answer.model)
+        ]
     if keys and not options.yes:
         click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
 
 
-def _end(unreadable: Sequence[Unreadable]) -> None:
+def _end(damaged: Sequence[DamagedAnswer]) -> None:
     """Name the damaged entries; exit with code 1 if there are any."""
-    for entry in unreadable[:20]:
-        note(f"{entry.name}: {entry.reason}")
-    if unreadable:
-        note(f"{len(unreadable):,} entries cannot be read")
-    sys.exit(1 if unreadable else 0)
+    for answer in damaged[:20]:
+        note(f"{answer.name}: {answer.reason}")
+    if damaged:
+        note(f"{len(damaged):,} entries cannot be read")
+        sys.exit(1)
+    sys.exit(0)
 
 
 @click.group("batch")
@@ -182,16 +191,16 @@ def list_(options: _List) -> None:
         )
         for batch in batches
     ]
-    head = columns(
-        "batch",
-        "rubric",
-        "judge",
-        "provider",
-        "made",
-        "state",
-        "asked||count",
-        "answered||count",
-    )
+    head = [
+        Column("batch"),
+        Column("rubric"),
+        Column("judge"),
+        Column("provider"),
+        Column("made"),
+        Column("state"),
+        Column("asked", kind=Kind.COUNT),
+        Column("answered", kind=Kind.COUNT),
+    ]
     document = Document(tables=[Table("batches", "Batches", head, rows)])
     print_document(document, options.form, [asdict(batch) for batch in batches])
 

@@ -37,7 +37,7 @@ from judge.types import LEXICON
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
     from judge.run_settings import ReportSettings, RunSettings
-    from judge.running.panel import Rule
+    from judge.rubrics.derived import Rule
     from judge.running.progress import ProgressListener
     from judge.running.session import JudgeSession
     from judge.running.shard import Shard
@@ -178,7 +178,7 @@ def _in_batches(
         if session.cache is not None:
             from judge.batching.ledger import pending
 
-            if names := pending(session.cache.path, session.kind):
+            if names := pending(session.folder, session.kind):
                 listener.say(
                     f"Such questions are being answered in batches ({names}): asked here again, "
                     "they are paid for twice. With --batch the run waits for them."
@@ -245,7 +245,7 @@ def check(options: _Check) -> None:
     key of that judge is there and whether the model ends soon. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
-    from judge.running.cost import described, preview
+    from judge.running.forecast import described, preview
     from judge.running.settings import shard_of_settings
 
     studies, settings = read_studies(options, options.preds, options.refs)

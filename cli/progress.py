@@ -159,7 +159,7 @@ def forecast(
     in_batches: bool = False,
 ) -> None:
     """Say what the judge would be asked about `studies`, and what it may cost; ask nothing."""
-    from judge.running.cost import forecast as forecast_of
+    from judge.running.forecast import forecast as forecast_of
 
     with session:
         expected = forecast_of(session, studies, in_batches=in_batches)

@@ -19,11 +19,12 @@ import pandas as pd
 from judge import rubrics
 from judge.backends import LEXICON
 from judge.manifest import RecognisedEntries
+from judge.results.run import Run
 from judge.run_settings import RunSettings
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
-from judge.running.engine import judge_all, judge_set
-from judge.running.folder import Run
+from judge.running.engine import judge_all
+from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import (
     INTERRUPTED,
@@ -225,7 +226,7 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     `runs` are runs or their folders, in any order. The files equal those of a run of the whole set,
     but for the manifest. Raises `JudgeError` for missing or duplicate shards.
     """
-    return merge_runs(_runs(runs), Path(out))
+    return Run.open(merge_runs(_runs(runs), Path(out)).path)
 
 
 def panel(
@@ -238,7 +239,7 @@ def panel(
 
     Raises `JudgeError` for runs that differ in more than the judge.
     """
-    return panel_of(_runs(runs), Path(out), rule)
+    return Run.open(panel_of(_runs(runs), Path(out), rule).path)
 
 
 def _open(

@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from judge.report_sections import SECTIONS_IN_WORDS
 from judge.types import LEXICON, JudgeError
 
 
@@ -45,9 +46,7 @@ class ColumnSettings(_Settings):
 class StudySettings(_Settings):
     """Which studies of the reports, and which part of these is judged."""
 
-    section: str | None = Field(
-        default=None, description="findings, impression or report."
-    )
+    section: str | None = Field(default=None, description=f"{SECTIONS_IN_WORDS}.")
     model: str | None = Field(
         default=None, description="The model that wrote the candidates."
     )

@@ -13,8 +13,8 @@ import pytest
 from made_manifests import manifest_of
 
 from judge import JudgeError, annotate, backends, rubrics
-from judge.running.engine import judge_set
 from judge.running.folder import Run, writing
+from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import ProgressListener
 from judge.running.records import (

@@ -38,8 +38,10 @@ from judge.batching.provider import (
     Sought,
     State,
 )
+from judge.cache.answers import answer_to
+from judge.running.asking import StudyQuestion, recall
 from judge.running.cost import Prices, unbounded
-from judge.running.engine import GO_ON, EarlyAnswers, Question, recall
+from judge.running.engine import GO_ON, EarlyAnswers
 from judge.running.progress import Progress, ProgressListener, RunStoppedError
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
@@ -121,8 +123,7 @@ def ask_in_batches(
         f"{session.kind}|{studies_digest(studies)}".encode()
     ).hexdigest()[:16]
 
-    session.count_earlier(studies)
-    with Ledger(session.cache.path) as ledger:
+    with Ledger(session.folder) as ledger:
         run = BatchRun(session, studies, policy, listener, ledger, asked, digest)
         asyncio.run(run.ask())
         session.batches = [
@@ -167,6 +168,7 @@ class BatchRun:
 
     async def ask(self) -> None:
         """Return when nothing is left to ask."""
+        await self.session.count_earlier(self.studies)
         self._prices = Prices.of(self.judge, in_batches=True)
         connection, key = self.asked.place
         made = self.asked.provider(connection, key, self.judge.key_name)
@@ -257,14 +259,14 @@ class BatchRun:
 
     def _questions(
         self, waiting: Counter[str]
-    ) -> Iterator[tuple[Question, float | None]]:
+    ) -> Iterator[tuple[StudyQuestion, float | None]]:
         """Yield what is to be asked and its most dollars; count what running batches ask."""
         session, progress = self.session, self._progress
         assert session.cache is not None
         first = EarlyAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
-                (exchange,) = recall(session, study)
+                (exchange,) = recall(session.plan, session.find, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
                     last = exchange.answers[-1].completion
@@ -287,7 +289,7 @@ class BatchRun:
             progress.from_cache = max(0, progress.from_cache - progress.asked)
 
     def _write(
-        self, questions: Iterator[tuple[Question, float | None]], path: Path
+        self, questions: Iterator[tuple[StudyQuestion, float | None]], path: Path
     ) -> Batch:
         judge, provider = self.judge, self.provider
         batch = Batch(
@@ -494,8 +496,8 @@ class BatchRun:
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
             sent = self._sent(record, mode) if result.is_error else {}
-            answer = self.provider.completion(result, sent, mode)
-            completion = self.judge.with_ending(answer)
+            said = self.provider.completion(result, sent, mode)
+            completion = self.judge.with_ending(said)
         except AskError as error:
             found[key] = error
             if error.usage is not None:
@@ -503,8 +505,11 @@ class BatchRun:
         except (RefusedError, JudgeError) as error:
             refused[key] = error
         else:
-            if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion, batch.kind, is_batched=True)
+            if cache.get(key) is None:  # it is, where a process was killed in between
+                answer = answer_to(
+                    key, record, completion, kind=batch.kind, is_batched=True
+                )
+                cache.put(answer)
             spent.paid(completion, self._prices.dollars(completion.usage))
 
     def _sent(self, record: Mapping[str, Any], mode: Mode | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from judge.comparing.alignment import (
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
 from judge.signature import signature_line
-from judge.stats.intervals import USUAL_DRAWS, Draws, Values, sum_measures
+from judge.stats.intervals import USUAL_DRAWS, Draws, Values
 from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
@@ -363,30 +363,21 @@ def _rubric_values(
         rubric = run.run.rubric if run.run.combined else rubrics.load(run.rubric)
         metrics, tally = rubric_metrics(rubric), [*cuts(rubric).values()]
         # By majority a panel's figure may be made of other measures; it is the same figure.
-        plain = [replace(metric, measures=(), per=()) for metric in metrics]
+        plain = [metric.bare for metric in metrics]
         if figures.setdefault(run.rubric, plain) != plain:
             raise JudgeError(
                 f"the panel {run.shown} was made by --rule mean: make it with --rule majority to "
                 "compare it with runs of judges"
             )
         model = models.index(run.model)
-        measures = [
-            name for metric in metrics for name in (*metric.measures, *metric.per)
-        ]
+        measures = [name for metric in metrics for name in metric.statistic.columns]
         columns = aligned.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
-            is_rate = metric.kind == "rate"
-            number = sum_measures(
-                [columns[name] for name in metric.measures], sizes=is_rate
-            )
-            if is_rate:
-                number = np.where(np.isnan(number), np.nan, number == 0)
-            if metric.per:
-                under = sum_measures([columns[name] for name in metric.per])
-                number = np.where(np.isnan(under), np.nan, number)
+            number, under = metric.statistic.study_values(columns)
+            if under is not None:
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
-                grid[:, model] = np.where(np.isnan(number), np.nan, under)
+                grid[:, model] = under
             grid = values.setdefault(
                 first.get(metric.name, metric), np.full(shape, np.nan)
             )
@@ -469,7 +460,7 @@ def comparison_signature(
         parts += [f"resamples:{how.resamples}", f"flips:{flips}", f"seed:{how.seed}"]
         parts += [f"family:{how.family}", f"primary:{how.primary or 'none'}"]
         parts += [f"numpy:{version('numpy')}"]
-    elif any(metric.kind == "ratio" for metric in panel.metrics):
+    elif any(metric.statistic.is_resampled for metric in panel.metrics):
         parts += panel.draws.parts
     parts.append(f"version:{plugins.version()}")
     return signature_line(parts)

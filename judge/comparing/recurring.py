@@ -14,7 +14,6 @@ import numpy as np
 from judge.backends import lexicon
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
-from judge.display import Displayed
 from judge.manifest import RunSummary
 from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
@@ -23,6 +22,7 @@ from judge.stats.intervals import USUAL_DRAWS, Codes, rate_interval
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pairs
+from judge.stats.statistic import Rate
 from judge.stats.summary import OUTCOMES, patients
 from judge.text import counted
 from judge.types import Annotated, Edit, Item, JudgeError
@@ -35,13 +35,22 @@ _USUAL = Resampling(flips=FLIPS)
 # fewer no difference would survive Holm's correction for dozens of tests.
 FEWEST, FEWEST_TESTED = 2, 10
 _MADE_BY = (
-    *("signature", "model", "rubric", "judge", "prompt", "section", "omitted"),
-    *("n_studies", "n_scored", "n_unparsed", "n_failed"),
+    "signature",
+    "model",
+    "rubric",
+    "judge",
+    "prompt",
+    "section",
+    "omitted",
+    "n_studies",
+    "n_scored",
+    "n_unparsed",
+    "n_failed",
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Recurring(Displayed):
+class Recurring:
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
     `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of
@@ -249,7 +258,12 @@ def _tests(
         ]
         values[f"error group {number}"] = np.array(has_error, float)
     metrics = tuple(
-        Metric(name, name, "rate", higher_is_better=False, study_label=name)
+        Metric(
+            name=name,
+            label=name,
+            statistic=Rate(name, name, measures=(name,), higher_is_better=False),
+            study_label=name,
+        )
         for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})

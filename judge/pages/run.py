@@ -10,19 +10,22 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import official, prompts
+from judge import prompts
 from judge.files import cannot_write, check_writable, write_html
 from judge.manifest import RunSummary
 from judge.pages.bundle import PACKET, as_json, page_file, site_index
-from judge.rubrics.contract import Measure, Rubric, Statistic
+from judge.prompts import official
+from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.questions import split_answers
 from judge.running.folder import Run
 from judge.running.records import study_of
-from judge.stats.summary import FIXED, codes, fields_of, worst_order
+from judge.stats.statistic import Statistic
+from judge.stats.summary import FIXED, codes, estimate_of, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
+from judge.tables.kinds import figure_kind, printed
 from judge.tables.run import run_document
-from judge.text import group_value, number, percent
+from judge.text import group_value
 from judge.types import JudgeError, Message, UnparsedError
 
 if TYPE_CHECKING:
@@ -95,7 +98,7 @@ class AskedQuestions:
                 ):
                     continue
                 with suppress(JudgeError):
-                    prompt = official.load(source, os.environ)
+                    prompt = prompts.load(source, os.environ)
                     if prompt.digest == asked.digest:
                         self._prompts[prompt.asks] = prompt
                         break
@@ -169,7 +172,7 @@ def overview(run: Run, table: pd.DataFrame) -> dict[str, Any]:
         "facts": [{"name": name, "value": value} for name, value in document.head],
         "tables": [printed.plain() for printed in document.tables],
         "figures": {
-            "rates": [_rates(summary, s) for s in shown if s.kind == "rate"],
+            "rates": [_rates(summary, s) for s in shown if s.is_share],
             "tally": _tally(summary, rubric),
         },
         "columns": _columns(table, rubric),
@@ -227,13 +230,12 @@ def _measure(measure: Measure) -> dict[str, Any]:
 
 
 def _tile(summary: RunSummary, statistic: Statistic) -> dict[str, str]:
-    figure = summary.statistics[statistic.name]
-    text = percent if statistic.kind == "rate" else number
-    ends = [text(end) for end in (figure.low, figure.high) if end is not None]
+    estimate = estimate_of(summary, statistic)
+    text = printed(estimate, figure_kind(is_share=statistic.is_share))
     return {
         "label": statistic.label,
-        "text": text(figure.value),
-        "interval": " to ".join(ends),
+        "text": text.figure,
+        "interval": text.ends(with_unit=True),
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
 
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
-    retry_if_exception_type,
+    retry_if_exception,
     wait_random,
     wait_random_exponential,
 )
@@ -28,15 +29,14 @@ from judge.backends.base import (
 )
 from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import AdaptedError, OnceMoreError, Refusals, RequestForm
-from judge.running.cost import Prices, unbounded
-from judge.running.engine import Question
-from judge.running.progress import StoppedError, StopSignal
+from judge.cache.answers import answer_to
+from judge.cache.store_thread import StoreThread
+from judge.running.asking import AskingPlan, StudyQuestion, find_answer
+from judge.running.cost import Prices, SpendingLimit, unbounded
+from judge.running.progress import Progress, StoppedError, StopSignal
 from judge.running.records import CachedAnswer
+from judge.running.spending import UnansweredRequests
 from judge.types import Completion, CompletionRequest, JudgeError
-
-if TYPE_CHECKING:
-    from judge.cache.store import CompletionCache
-    from judge.running.session import JudgeSession
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
 # The requests that were under way when a server was first overloaded say so within these seconds.
@@ -172,72 +172,93 @@ class _Payment:
     It is written down on disk too where later commands have to know of it.
     """
 
-    def __init__(self, session: JudgeSession) -> None:
-        self.budget = session.budget
-        self.is_reserved = False
-        self._spending = session.spending
-        self._most: float | None = None
+    def __init__(
+        self,
+        most: float | None,
+        budget: SpendingLimit,
+        spending: UnansweredRequests | None,
+        answers: StoreThread,
+    ) -> None:
+        """Note a request for which `budget` has set `most` US dollars aside, None for unknown."""
+        self._most = most
+        self._budget = budget
+        self._spending = spending
+        self._answers = answers
         self._number: int | None = None
 
-    def reserve(self, most: float | None, key: str) -> str:
-        """Set the most that an answer can cost aside; returns why that cannot be, or ""."""
-        assert self.budget is not None
-        why = self.budget.reserve(most)
-        if why:
-            return why
-        self.is_reserved, self._most = True, most
-        if self._spending is not None and most is not None:
-            self._number = self._spending.send(key, most)
-        return ""
+    async def write_down(self, key: str) -> None:
+        """Write down that a question with this key is sent."""
+        if self._spending is not None and self._most is not None:
+            send = partial(self._spending.send, key, self._most)
+            self._number = await self._answers.do(send)
 
     def settle(self, spent: float | None, *, is_kept: bool) -> None:
         """Replace what was set aside by the cost, if that is known (0 for nothing)."""
-        assert self.budget is not None
-        self.budget.settle(self._most, spent)
+        self._budget.settle(self._most, spent)
         if self._spending is None or self._number is None:
             return
         if is_kept:
-            self._spending.settle(
-                self._number, 0.0
-            )  # the answer in the cache says what it cost
-        elif spent is not None:
-            self._spending.settle(self._number, spent)
+            spent = 0.0  # the answer in the cache says what it cost
+        if spent is not None:
+            settle = partial(self._spending.settle, self._number, spent)
+            self._answers.do_later(settle)
 
 
 class CachedClient:
     """Answers questions from the cache, or by asking the judge and writing the answer down."""
 
-    def __init__(self, session: JudgeSession, cache: CompletionCache) -> None:
-        self._session = session
-        self._judge = session.judge
-        self._cache = cache
-        self._progress = session.progress
-        self._stop = session.stop
-        self._prices = Prices.of(session.judge)
-        self._limiter = Limiter(session.concurrency, session.policy.max_outage)
-        judge = session.judge
-        if isinstance(judge, HostedJudge):
-            self.refusals = judge.refusals
+    def __init__(
+        self,
+        *,
+        plan: AskingPlan,
+        kind: str,
+        answers: StoreThread,
+        progress: Progress,
+        stop: StopSignal,
+        budget: SpendingLimit | None = None,
+        spending: UnansweredRequests | None = None,
+        unanswerable: Mapping[str, StudyError] = MappingProxyType({}),
+    ) -> None:
+        """Make a client for one run, whose counts are `progress` and whose end is `stop`.
+
+        `kind` is that of all its questions; `spending` has what a `budget` sets aside on disk;
+        `unanswerable` are keys of questions that can have no answer.
+        """
+        self._judge = plan.judge
+        self._policy = plan.policy
+        self._kind = kind
+        self._answers = answers
+        self._store = answers.store
+        self._progress = progress
+        self._stop = stop
+        self._budget = budget
+        self._spending = spending
+        self._unanswerable = unanswerable
+        self._prices = Prices.of(plan.judge)
+        self._limiter = Limiter(plan.concurrency, plan.policy.max_outage)
+        if isinstance(plan.judge, HostedJudge):
+            self.refusals = plan.judge.refusals
         else:
-            self.refusals = Refusals(model=judge.version)
+            self.refusals = Refusals(model=plan.judge.version)
+        self._jitter = wait_random_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE)
+        # Of all that wait for a server that is gone a few try it each second.
+        between = self._limiter.most / _TRIES_A_SECOND
+        self._outage = wait_random(0, min(_LONGEST_PAUSE, between))
         self._flights: dict[str, _Flight] = {}
         self._paying = 0
 
-    async def answer(self, question: Question) -> CachedAnswer:
+    async def answer(self, question: StudyQuestion) -> CachedAnswer:
         """Return the answer to a question, on disk by then; raises an `AskError` without one."""
         name = question.key
         while True:
+            if name not in self._flights:
+                answered = await self._known(question)
+                if answered is not None:
+                    return answered
+            # Another study may have asked the same while this one looked.
             flight = self._flights.get(name)
             is_shared = flight is not None
             if flight is None:
-                answered = self._session.find(question)
-                if answered is not None:
-                    self._progress.from_cache += 1
-                    if answered.completion.mode in _MODES:
-                        self.refusals.note_cached(_MODES[answered.completion.mode])
-                    return answered
-                if name in self._session.unanswerable:
-                    raise self._session.unanswerable[name]
                 flight = self._start(question)
             try:
                 completion = await flight.answer()
@@ -249,7 +270,21 @@ class CachedClient:
                 self._progress.from_cache += 1
             return CachedAnswer(completion, name)
 
-    def _start(self, question: Question) -> _Flight:
+    async def _known(self, question: StudyQuestion) -> CachedAnswer | None:
+        """Return the answer in the cache, None without one; raises where there can be none."""
+        look = partial(find_answer, self._store, self._judge, question)
+        answered = await self._answers.do(look)
+        if answered is not None:
+            self._progress.from_cache += 1
+            mode = answered.completion.mode
+            if mode in _MODES:
+                self.refusals.note_cached(_MODES[mode])
+            return answered
+        if question.key in self._unanswerable:
+            raise self._unanswerable[question.key]
+        return None
+
+    def _start(self, question: StudyQuestion) -> _Flight:
         flight = self._flights[question.key] = _Flight()
         flight.task = asyncio.create_task(self._claimed(question, flight.stop))
 
@@ -268,105 +303,131 @@ class CachedClient:
         ]:
             await asyncio.wait(tasks)
 
-    async def _claimed(self, question: Question, stop: StopSignal) -> Completion:
+    async def _claimed(self, question: StudyQuestion, stop: StopSignal) -> Completion:
         name = question.key
-        patience = max(_CLAIM_PATIENCE, self._session.policy.max_outage)
-        while not (is_claimed := self._cache.claim(name)) and patience > 0:
+        patience = max(_CLAIM_PATIENCE, self._policy.max_outage)
+        is_claimed = await self._answers.do(partial(self._store.claim, name))
+        while not is_claimed and patience > 0:
             await self._sleep(_CLAIM_PAUSE, stop)
             patience -= _CLAIM_PAUSE
+            is_claimed = await self._answers.do(partial(self._store.claim, name))
         try:
             # Another process or thread may have put it there since this one looked.
-            completion = self._cache.find(name)
+            completion = await self._answers.do(partial(self._store.get, name))
             if completion is not None:
                 self._progress.from_cache += 1
                 return completion
             return await self._ask(question, stop)
         finally:
             if is_claimed:
-                self._cache.release(name)
+                self._answers.do_later(partial(self._store.release, name))
 
-    async def _ask(self, question: Question, stop: StopSignal) -> Completion:
+    async def _ask(self, question: StudyQuestion, stop: StopSignal) -> Completion:
+        """Send a request until it has its answer, or has failed as often as it may.
+
+        tenacity says whether an error may pass and how long to wait. What an error costs the
+        question, and what it tells of the server, stands here.
+        """
         charged = 0.0
-        jitter = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
-        # Of all that wait for a server that is gone a few try it each second.
-        outage = wait_random(
-            0, min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND)
-        )
 
-        def is_over(state: RetryCallState) -> bool:
-            nonlocal charged
-            charged += self._weight(question.key, _error(state))
-            return charged >= self._session.policy.max_requests
-
-        def wait(state: RetryCallState) -> float:
-            if (pause := _error(state).retry_after) is not None:
-                return pause
-            return outage(state) if self._limiter.is_lost else jitter(state)
+        def may_pass(error: BaseException) -> bool:
+            is_left = charged < self._policy.max_requests
+            return isinstance(error, TransientError) and is_left
 
         retrying = AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            stop=is_over,
-            wait=wait,
+            retry=retry_if_exception(may_pass),
+            wait=self._pause,
             sleep=partial(self._sleep, stop=stop),
             reraise=True,
         )
-        return await retrying(self._sent, question, stop)
+        async for attempt in retrying:
+            with attempt:
+                try:
+                    return await self._sent(question, stop)
+                except TransientError as error:
+                    self._learn(question.key, error)
+                    charged += self._charge(error)
+                    raise
+        raise AssertionError("tenacity returns nothing: it raises the last error")
 
-    async def _sent(self, question: Question, stop: StopSignal) -> Completion:
+    def _pause(self, state: RetryCallState) -> float:
+        """Return how many seconds to wait before the next request."""
+        error = _error(state)
+        if error.retry_after is not None:
+            return error.retry_after
+        if self._limiter.is_lost:
+            return self._outage(state)
+        return self._jitter(state)
+
+    async def _sent(self, question: StudyQuestion, stop: StopSignal) -> Completion:
         """Send a request; what is refused is asked in another form, once more, or not at all."""
         while True:
             try:
                 completion = await self._send(question, stop)
             except RefusedError as error:
-                form = (
-                    error.form
-                    if isinstance(error.form, RequestForm)
-                    else self.refusals.form
-                )
-                while (
-                    meant := self.refusals.refuse(error, form, question.study_id)
-                ) is None:
-                    await self._sleep(_EVIDENCE_PAUSE, stop)
+                meant = await self._meaning(error, question, stop)
                 if isinstance(meant, AdaptedError):
                     continue
                 if isinstance(meant, OnceMoreError):
                     self._progress.retried(meant)
                 raise meant from error
             except UnreadableReplyError as error:
-                if over := self.refusals.no_completion(error):
+                over = self.refusals.no_completion(error)
+                if over is not None:
                     raise over from error
                 raise
             self.refusals.answered(question.study_id)
             return completion
 
-    def _weight(self, key: str, error: TransientError) -> float:
-        """Return how many of its requests an error costs the question; note what it tells."""
+    async def _meaning(
+        self, error: RefusedError, question: StudyQuestion, stop: StopSignal
+    ) -> Exception:
+        """Return what a refusal means, as soon as the requests under way have shown it."""
+        form = self.refusals.form
+        if isinstance(error.form, RequestForm):
+            form = error.form
+        meant = self.refusals.refuse(error, form, question.study_id)
+        while meant is None:
+            await self._sleep(_EVIDENCE_PAUSE, stop)
+            meant = self.refusals.refuse(error, form, question.study_id)
+        return meant
+
+    def _learn(self, key: str, error: TransientError) -> None:
+        """Note what an error tells of the server; raises `JudgeError` after a long outage."""
         if isinstance(error, UnavailableError):
             is_sure = isinstance(error, UnreachableError)
-            is_lost = self._limiter.unanswered(key, str(error), is_sure=is_sure)
+            self._limiter.unanswered(key, str(error), is_sure=is_sure)
             self._progress.lost_since = self._limiter.lost_since
-            return 0 if is_lost else 1
-        self._reached()
+        else:
+            self._reached()
+
+    def _charge(self, error: TransientError) -> float:
+        """Return how many of its requests an error costs the question."""
+        if isinstance(error, UnavailableError):
+            return 0 if self._limiter.is_lost else 1
         if isinstance(error, OnceMoreError):
             return 0  # the table of refusals counts these
         if isinstance(error, UnreadableReplyError):
-            return self._session.policy.max_requests / _UNREADABLE_REQUESTS
-        return _OVERLOAD if isinstance(error, OverloadError) else 1
+            return self._policy.max_requests / _UNREADABLE_REQUESTS
+        if isinstance(error, OverloadError):
+            return _OVERLOAD
+        return 1
 
-    async def _send(self, question: Question, stop: StopSignal) -> Completion:
+    async def _send(self, question: StudyQuestion, stop: StopSignal) -> Completion:
         request = question.request
         with self._stop.ends_waiting(), stop.ends_waiting():
             await self._judge.ready()
             await self._limiter.acquire()
-        payment = _Payment(self._session)
+        payment: _Payment | None = None
         spent: float | None = None  # what a request costs that is cut off is unknown
         is_kept = False
         try:
             self._stop.check()
             stop.check()
             self._check_bounded()
-            if payment.budget is not None:
-                await self._reserve(payment, question, stop)
+            if self._budget is not None:
+                payment = await self._reserve(self._budget, question, stop)
+                await payment.write_down(question.key)
             completion = await self._judge.complete(request)
         except TransientError as error:
             spent = self._price_of(error, request)
@@ -393,20 +454,21 @@ class CachedClient:
             self._limiter.answered()
             self._reached()
             # Kept before it is priced: whatever is odd about its usage, it is paid for.
-            self._cache.keep(
+            answer = answer_to(
                 question.key,
                 question.record,
                 completion,
-                self._session.kind,
+                kind=self._kind,
                 is_batched=self._prices.in_batches,
             )
+            await self._answers.do(partial(self._store.put, answer))
             is_kept = True
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)
             return completion
         finally:
             self._limiter.release()
-            if payment.is_reserved:
+            if payment is not None:
                 self._paying -= 1
                 payment.settle(spent, is_kept=is_kept)
 
@@ -416,12 +478,8 @@ class CachedClient:
 
     def _check_bounded(self) -> None:
         """Raise `JudgeError` where an answer may be of any length, and so of any price."""
-        budget = self._session.budget
-        if (
-            budget is not None
-            and budget.limit is not None
-            and not self._judge.is_bounded
-        ):
+        is_limited = self._budget is not None and self._budget.limit is not None
+        if is_limited and not self._judge.is_bounded:
             raise unbounded(self._judge.version)
 
     def _price_of(self, error: AskError, request: CompletionRequest) -> float | None:
@@ -436,16 +494,17 @@ class CachedClient:
         return None
 
     async def _reserve(
-        self, payment: _Payment, question: Question, stop: StopSignal
-    ) -> None:
+        self, budget: SpendingLimit, question: StudyQuestion, stop: StopSignal
+    ) -> _Payment:
         """Set aside what a request can cost; stops the run where there is no money for it."""
         most = self._prices.at_most(question.request)
-        while why := payment.reserve(most, question.key):
+        while why := budget.reserve(most):
             # Answers under way may cost less than their most, which gives the budget room again.
             if not self._paying:
                 self._stop.set(why)
             await self._sleep(_BUDGET_PAUSE, stop)
         self._paying += 1
+        return _Payment(most, budget, self._spending, self._answers)
 
     async def _sleep(self, seconds: float, stop: StopSignal) -> None:
         with self._stop.ends_waiting(), stop.ends_waiting():
@@ -453,6 +512,7 @@ class CachedClient:
 
 
 def _error(state: RetryCallState) -> TransientError:
-    error = state.outcome and state.outcome.exception()
+    assert state.outcome is not None
+    error = state.outcome.exception()
     assert isinstance(error, TransientError)
     return error

@@ -7,9 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge import jsonio
+from judge.cache.answers import (
+    DamagedAnswer,
+    DamagedError,
+    KeptAnswer,
+    kept_answer,
+    tag_of,
+)
 from judge.jsonio import from_line
 from judge.manifest import (
     ANNOTATIONS,
@@ -20,17 +27,15 @@ from judge.manifest import (
     RunManifest,
     read_answers_manifest,
 )
-from judge.running.engine import COMPOSED
+from judge.rubrics.derived import Aggregation, Rule
+from judge.running.asking import COMPOSED
 from judge.running.folder import Run, claim, damaged, lines_of
-from judge.running.panel import Aggregation, Rule, aggregate, apart
+from judge.running.panel import aggregate, apart
 from judge.running.records import StudyResult, read, result_of
 from judge.running.run import now, write_run
 from judge.running.session import kind_of, with_current_version
 from judge.signature import StudiesDigest, short_digest
 from judge.types import Annotated, JudgeError
-
-if TYPE_CHECKING:
-    from judge.cache.store import Entry, Unreadable
 
 # Shards
 
@@ -237,13 +242,11 @@ def _settings_digest(run: Run, without: str = "") -> str:
 # Raw answers
 
 
-def entries(folder: Path) -> Iterator[Entry | Unreadable]:
-    """Yield all answers of the run in `folder` as entries of the cache; damaged as `Unreadable`.
+def entries(folder: Path) -> Iterator[KeptAnswer | DamagedAnswer]:
+    """Yield all answers of the run in `folder` as entries of the cache; damaged as `DamagedAnswer`.
 
     A run of the format before this one has them too. Raises `JudgeError` for no run.
     """
-    from judge.cache.store import Unreadable, UnreadableError, entry_of, tag_of
-
     manifest = read_answers_manifest(folder)
     model = manifest.judge.version
     kind = kind_of(
@@ -260,19 +263,19 @@ def entries(folder: Path) -> Iterator[Entry | Unreadable]:
                     without += part.get("answer") is not None
                 elif key != COMPOSED:  # its parts come before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
-                    entry = entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
+                    entry = kept_answer(key, data | {"sha256": part["sha256"]})
                     yield replace(entry, tag=tag_of(kind, entry.completion))
         except (
             ValueError,
             LookupError,
             TypeError,
             AttributeError,
-            UnreadableError,
+            DamagedError,
         ) as error:
-            yield Unreadable(f"{path}, line {number}", str(error))
+            yield DamagedAnswer(f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(
+        yield DamagedAnswer(
             str(folder), f"{without:,} answers have no key of a cache: {why}"
         )
 

@@ -25,10 +25,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from judge import jsonio, rubrics, sentences
-from judge.display import Displayed
 from judge.files import descriptor_of, is_regular, open_regular
 from judge.manifest import (
     ANNOTATIONS,
@@ -45,18 +44,17 @@ from judge.manifest import (
     read_summary,
 )
 from judge.rubrics.contract import Rubric
-from judge.rubrics.derived import for_prompt, on_scale, restrict
+from judge.rubrics.derived import Aggregation, for_prompt, on_scale, restrict
 from judge.running.records import StudyResult, outcome_of, study_of, to_record
 from judge.signature import StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws
-from judge.stats.summary import DEFAULT_BY, FIXED, OUTCOMES, TableBuilder, summarise
+from judge.stats.summary import FIXED, OUTCOMES, TableBuilder, summarise
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from judge.running.panel import Aggregation
 
 TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
@@ -169,16 +167,11 @@ def stamp(path: Path) -> Stamp | None:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-@dataclass(frozen=True)
-class Rates(Displayed):
-    """The rates of a run by group, as a summary holds them."""
+class Run:
+    """A finished run, opened for reading: `Run.open("judge-runs/green-lexicon-1a2b3c4d")`.
 
-    summary: RunSummary
-    rubric: Rubric
-
-
-class Run(Displayed):
-    """A finished run, opened for reading: `Run.open("judge-runs/green-lexicon-1a2b3c4d")`."""
+    In Python it prints itself (`judge.results.run`).
+    """
 
     def __init__(self, path: Path, manifest: RunManifest) -> None:
         self.path = path
@@ -186,7 +179,7 @@ class Run(Displayed):
         """What made the run."""
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
+    def open(cls, path: str | Path) -> Self:
         """Open the run in a folder.
 
         Raises `JudgeError` for a folder without a run, and for a manifest that is not as judge
@@ -239,8 +232,6 @@ class Run(Displayed):
         """What it is made of, None for the run of one judge against one reference a study."""
         if (combined := self.manifest.combined) is None:
             return None
-        from judge.running.panel import Aggregation
-
         names = tuple(part.name for part in combined.parts)
         return Aggregation(combined.of, combined.rule, names)
 
@@ -345,16 +336,6 @@ class Run(Displayed):
         """
         counted = summarise(self.table(), self.rubric, by, patient_field, draws)
         return self.summary().regrouped(counted)
-
-    def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
-        """Return the rates and figures by group, as `judge rates --format csv` prints them.
-
-        One row a group of the fields `by`, and a last one for all studies (`row` tells which).
-        `n_scored` is the denominator of the figures; each has its 95% interval beside it.
-        """
-        return Rates(
-            self.regrouped([by] if isinstance(by, str) else by), self.rubric
-        ).frame()
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
         """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""

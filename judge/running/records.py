@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judge.cache.answers import checksum
 from judge.manifest import adapter
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import check_end, is_complete
@@ -94,10 +95,6 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     answer = completion.plain() if completion else None
     sha256 = answer and key
     if answer and key:
-        from judge.cache.store import (
-            checksum,  # no cache keeps the built-in judge's answers
-        )
-
         sha256 = checksum(answer)
     return {"answer": answer, "cache_key": key, "sha256": sha256}
 

@@ -33,8 +33,8 @@ from judge.manifest import (
 from judge.plugins import version
 from judge.rubrics import Rubric
 from judge.run_settings import RunSettings
-from judge.running.engine import judge_set
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
+from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession
@@ -45,7 +45,7 @@ from judge.studies.study_set import compares, first_ids, prior_report
 from judge.text import says_nothing
 
 if TYPE_CHECKING:
-    from judge.running.panel import Rule
+    from judge.rubrics.derived import Rule
     from judge.running.shard import Shard
 
 

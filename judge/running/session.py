@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -19,6 +19,11 @@ from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
 from judge.backends.base import Mode, StudyError
 from judge.backends.hosted import HostedJudge
+from judge.backends.refusals import Refusals
+from judge.cache import place
+from judge.cache.answers import AnswerStore
+from judge.cache.servers import keep_facts, known_facts
+from judge.cache.store_thread import StoreThread
 from judge.manifest import (
     CombinedEntry,
     JudgedBy,
@@ -31,29 +36,44 @@ from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
-from judge.rubrics.questions import is_complete
-from judge.running.engine import Interruption, Question
+from judge.running.asking import AskingPlan, StudyQuestion, find_answer
+from judge.running.cost import SpendingLimit, spent_earlier
+from judge.running.interrupting import Interruption
 from judge.running.policy import RequestPolicy
 from judge.running.progress import Progress, StopSignal
 from judge.running.records import CachedAnswer
+from judge.running.spending import UnansweredRequests
 from judge.signature import studies_digest
 from judge.studies import StudySet
 
 if TYPE_CHECKING:
-    from judge.backends.refusals import Refusals
-    from judge.cache.store import CompletionCache
     from judge.running.cached_client import CachedClient
-    from judge.running.cost import SpendingLimit
-    from judge.running.spending import UnansweredRequests
 
 Identity = TypeVar("Identity", bound=RunIdentity)
+
+
+def open_cache(folder: Path) -> AnswerStore:
+    """Open the answers in a folder; raises `JudgeError` where they cannot be used."""
+    # The built-in judge needs no cache: its commands do without diskcache's time to load.
+    from judge.cache.store import CompletionCache
+
+    return CompletionCache(folder)
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
-    `repeat` numbers the runs that ask the same; `batches`, `unanswerable` and `asked_before` are
-    what batches brought.
+    Attributes:
+        rubric: The rubric, on the scale of the judge's prompt.
+        judge: Who is asked.
+        policy: How often, and when to give up.
+        repeat: Which of several runs that ask the same it is, from 0.
+        plan: These four together.
+        folder: Where its answers are kept, with what is learned of its server.
+        budget: What its answers may cost; None without a limit.
+        progress, stop: The counts and the end of the run that `begin` began.
+        batches, unanswerable, asked_before: What batches brought: their records, the questions
+            that can have no answer, and what was spent on them.
     """
 
     def __init__(
@@ -64,7 +84,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         folder: Path,
         budget: SpendingLimit | None = None,
         repeat: int = 0,
+        open_store: Callable[[Path], AnswerStore] = open_cache,
     ) -> None:
+        """Put them together; nothing is asked, and nothing is opened yet.
+
+        `open_store` opens the answers in `folder`, which a judge that runs inline has no use for.
+        """
         if judge.prompt is not None:
             rubric = on_scale(rubric, judge.prompt.scale)
             rubric = for_prompt(rubric, judge.prompt.name, judge.version)
@@ -72,19 +97,19 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy, self.repeat = policy, repeat
+        self.plan = AskingPlan(rubric=rubric, judge=judge, policy=policy, repeat=repeat)
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
         self.asked_before = Progress(total=0)
-        self.spending: UnansweredRequests | None = None
         self._interruption: Interruption | None = None
         self._is_interrupted = False
         if budget is None and policy.max_cost is not None:
-            from judge.running.cost import SpendingLimit
-
             budget = SpendingLimit(policy.max_cost)
         self.budget = budget
         self._counts_earlier = budget is not None and budget.counts_earlier
-        self._folder = folder
+        self._spending: UnansweredRequests | None = None
+        self.folder = folder
+        self._open_store = open_store
         self._opened = ExitStack()
         if isinstance(judge, HostedJudge) and judge.refusals.address:
             self._recall_server(judge.refusals)
@@ -106,32 +131,33 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         chosen = rubrics.load(rubric)
         loaded, folder = backends.load(judge, chosen, settings), Path()
         if not loaded.runs_inline:
-            from judge.cache import place
-
             folder = place(Path(cache) if cache else None, settings.environ)
         return cls(chosen, loaded, policy or RequestPolicy(), folder, budget, repeat)
 
     def _recall_server(self, refusals: Refusals) -> None:
         """Begin with what earlier runs learned of the server, and keep what this one learns."""
-        from judge.cache import servers
-
         name = f"{refusals.address} {refusals.model}"
-        refusals.recall(servers.recall(self._folder, name))
+        refusals.recall(known_facts(self.folder, name))
 
         def remember(facts: Mapping[str, object]) -> None:
-            servers.remember(self._folder, name, facts)
+            keep_facts(self.folder, name, facts)
 
         refusals.remember = remember
 
     @cached_property
-    def cache(self) -> CompletionCache | None:
+    def cache(self) -> AnswerStore | None:
         """The answers that are kept; raises `JudgeError` where the cache cannot be used."""
         if self.judge.runs_inline:
             return None
-        # The built-in judge needs neither it nor diskcache.
-        from judge.cache.store import CompletionCache
+        store = self._open_store(self.folder)
+        self._opened.enter_context(store)
+        return store
 
-        return self._opened.enter_context(CompletionCache(self._folder))
+    @cached_property
+    def _store_thread(self) -> StoreThread:
+        """The thread that reads and writes the answers while judges are asked."""
+        assert self.cache is not None
+        return self._opened.enter_context(StoreThread(self.cache))
 
     def identity(
         self,
@@ -202,12 +228,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     @property
     def concurrency(self) -> int:
         """The most requests in flight."""
-        return self.policy.concurrency or self.judge.concurrency
+        return self.plan.concurrency
 
     def begin(self, n_studies: int = 0) -> None:
         """Reset the counts and the stop signal for a new run."""
         self.progress, self.stop = Progress(total=n_studies), StopSignal()
-        self._asker: CachedClient | None = None
+        self._client: CachedClient | None = None
 
     @contextmanager
     def interruptible(self, interruption: Interruption) -> Iterator[None]:
@@ -228,59 +254,61 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     async def landed(self) -> None:
         """Return when all that was sent has been answered and kept, or has failed."""
-        if self._asker is not None:
-            await self._asker.landed()
+        if self._client is not None:
+            await self._client.landed()
 
-    def count_earlier(self, studies: StudySet) -> None:
+    async def count_earlier(self, studies: StudySet) -> None:
         """Count what these studies have cost in earlier commands towards `max_cost`, once."""
-        if self.cache is None or not self._counts_earlier:
+        store = self.cache
+        if store is None or self.budget is None or not self._counts_earlier:
             return
-        from judge.running.cost import count_earlier
-        from judge.running.spending import UnansweredRequests
-
         self._counts_earlier = False
-        self.spending = self._opened.enter_context(UnansweredRequests(self.cache.path))
-        count_earlier(self, self.cache, studies)
+        spending = UnansweredRequests(self.folder)
+        self._spending = self._opened.enter_context(spending)
 
-    def find(self, question: Question) -> CachedAnswer | None:
-        """Return the answer to a question in the cache, None where it has none.
+        def count() -> float:
+            return spent_earlier(self.plan, store, studies, spending.by_key())
 
-        A whole answer to the question as an earlier version asked it is one too.
-        """
+        self.budget.count_earlier(await self._store_thread.do(count))
+
+    def find(self, question: StudyQuestion) -> CachedAnswer | None:
+        """Return the answer to a question in the cache, None where it has none."""
         assert self.cache is not None
-        completion = self.cache.find(question.key)
-        if completion is not None:
-            return CachedAnswer(completion, question.key)
-        if not isinstance(self.judge, HostedJudge):
-            return None
-        earlier = self.judge.as_earlier(question.request)
-        if earlier is None:
-            return None
-        asked = replace(question, request=earlier)
-        completion = self.cache.find(asked.key)
-        if completion is None or not is_complete(completion):
-            return None
-        return CachedAnswer(completion, asked.key)
+        return find_answer(self.cache, self.judge, question)
 
-    async def answer(self, question: Question) -> CachedAnswer:
+    async def answer(self, question: StudyQuestion) -> CachedAnswer:
         """Return an answer from the cache or the judge; raises `AskError` without one."""
-        if self.cache is None:
+        if self.judge.runs_inline:
             return CachedAnswer(await self.judge.complete(question.request), key=None)
-        if self._asker is None:
-            from judge.running.cached_client import CachedClient
+        if self._client is None:
+            self._client = self._connected()
+        return await self._client.answer(question)
 
-            self._asker = CachedClient(self, self.cache)
-        return await self._asker.answer(question)
+    def _connected(self) -> CachedClient:
+        # The built-in judge does without its time to load.
+        from judge.running.cached_client import CachedClient
+
+        return CachedClient(
+            plan=self.plan,
+            kind=self.kind,
+            answers=self._store_thread,
+            progress=self.progress,
+            stop=self.stop,
+            budget=self.budget,
+            spending=self._spending,
+            unanswerable=self.unanswerable,
+        )
 
     def conclude(self) -> None:
         """Raise `JudgeError` where the server has refused all that it was asked in this run."""
-        if self._asker is not None:
-            self._asker.refusals.conclude()
+        if self._client is not None:
+            self._client.refusals.conclude()
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
-        self.spending = None
-        vars(self).pop("cache", None)  # the next block opens it anew
+        self._client = self._spending = None
+        for name in ("cache", "_store_thread"):  # the next block opens them anew
+            vars(self).pop(name, None)
 
 
 def _prompts(judge: Judge) -> list[PromptEntry]:

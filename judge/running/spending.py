@@ -33,7 +33,11 @@ class UnansweredRequests(AbstractContextManager["UnansweredRequests"]):
         with self._explained():
             self._file.touch(mode=0o600)
             self._data = sqlite3.connect(
-                self._file, timeout=_BUSY_SECONDS, isolation_level=None
+                self._file,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                # Opened and closed by the session, and used by its thread of answers in between.
+                check_same_thread=False,
             )
             self._data.executescript(_SCHEMA)
 

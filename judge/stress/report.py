@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.display import Displayed
 from judge.manifest import MANIFEST
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
@@ -185,7 +184,7 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
 
 @dataclass(frozen=True, repr=False)
-class StressReport(Displayed):
+class StressFigures:
     """The figures of a stress test: all but those of stability of the `first` of its repeats."""
 
     first: StressAnswers
@@ -196,7 +195,7 @@ class StressReport(Displayed):
         return dict(self.data)
 
 
-def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
+def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     """Return the figures of the runs of one judge over candidates with known errors.
 
     `runs` are its repeats, or a folder of `judge stress`, which has all of them. Raises
@@ -236,7 +235,7 @@ def _judge_of(run: Run) -> list[str]:
     return run.manifest.signature_parts(without=("repeat", "version"))
 
 
-def _report(repeats: Sequence[StressAnswers]) -> StressReport:
+def _report(repeats: Sequence[StressAnswers]) -> StressFigures:
     first = repeats[0]
     scale, manifest, table = first.scale, first.run.manifest, first.table
     score, unchanged = scale.score, table[table["group"] == "unchanged"]
@@ -292,7 +291,7 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
         "signature": signature_line(signature),
     }
-    return StressReport(first, data)
+    return StressFigures(first, data)
 
 
 Figures = Callable[[StressAnswers, Frame], dict[str, Any]]

@@ -7,19 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judge.manifest import JudgedBy, RunManifest, RunSummary
-from judge.rubrics.contract import Rubric, Source, Statistic, source
+from judge.rubrics.contract import Rubric, Source, source
+from judge.stats.statistic import Statistic
+from judge.stats.summary import estimate_of
 from judge.tables.forms import latex
-from judge.text import counted, left_out, number, recognised_text
+from judge.tables.kinds import figure_kind, printed
+from judge.text import counted, left_out, recognised_text
 
-_WILSON = source("wilson1927probable")
-_INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
-    "mean": (
-        "for means on the logit or logarithmic scale, at its end by Wilson's score method",
-        (_WILSON,),
-    ),
-    "rate": ("for rates by Wilson's score method", (_WILSON,)),
-    "ratio": ("for ratios by a bootstrap", (source("efron1993bootstrap"),)),
-}
 _TOLD = ("prompt", "sampling", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
 
@@ -111,14 +105,13 @@ def citation(
 
 
 def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
-    has_interval = (s for s in shown if summary.statistics[s.name].low is not None)
-    kinds = dict.fromkeys(statistic.kind for statistic in has_interval)
+    has_interval = [s for s in shown if estimate_of(summary, s).low is not None]
+    methods = {one.interval_words: one.interval_sources for one in has_interval}
     by = f" by {summary.intervals_by}" if summary.intervals_by else ""
     pieces: list[str | Works] = []
-    for kind in kinds:
-        text, sources = _INTERVALS[kind]
+    for text, sources in methods.items():
         start = ", " if pieces else f"95% confidence intervals (CI) were computed{by} "
-        pieces += [f"{start}{text}", sources]
+        pieces += [f"{start}{text}", tuple(map(source, sources))]
     return [*pieces, ". "] if pieces else []
 
 
@@ -131,7 +124,8 @@ def _judge(manifest: RunManifest) -> str:
     if combined and combined.of == "judge":
         judges = [part.judged_by for part in combined.parts if part.judged_by]
     text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
-    if understood := recognised_text(manifest.recognised):
+    understood = recognised_text(manifest.recognised)
+    if understood:
         text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
         names = f"{combined.of}s {_listed([part.name for part in combined.parts])}"
@@ -167,17 +161,17 @@ def _coverage(manifest: RunManifest, summary: RunSummary) -> str:
 
 def _figure(summary: RunSummary, statistic: Statistic) -> str:
     """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
-    data, is_rate = summary.statistics[statistic.name], statistic.kind == "rate"
-    scale, digits = (100, 1) if is_rate else (1, 3)
-    ends = (data.value, data.low, data.high)
-    value, low, high = (None if end is None else scale * end for end in ends)
-    beside = [f"{data.k}/{data.n}"] if is_rate else []
-    if low is not None:
-        to = " to " if low < 0 else "-"
-        beside.append(f"95% CI {number(low, digits)}{to}{number(high, digits)}")
-    if data.n_undefined:
-        beside.append(f"undefined in {counted(data.n_undefined, 'study', 'studies')}")
-    figure = number(value, digits) + ("%" if is_rate and value is not None else "")
+    estimate = estimate_of(summary, statistic)
+    is_rate = statistic.is_share
+    text = printed(estimate, figure_kind(is_share=is_rate))
+    beside = [f"{estimate.k}/{estimate.n}"] if is_rate else []
+    if estimate.low is not None:
+        between = " to " if estimate.low < 0 else "-"
+        beside.append(f"95% CI {text.ends(between)}")
+    if estimate.n_undefined:
+        n_undefined = counted(estimate.n_undefined, "study", "studies")
+        beside.append(f"undefined in {n_undefined}")
+    figure = text.figure
     brackets = f" ({'; '.join(beside)})" if beside else ""
     definition = statistic.definition or ""
     without = definition.removeprefix("studies without ")

@@ -7,33 +7,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
-from judge.manifest import FigureEntry, RunSummary, SummaryBlock
-from judge.rubrics.contract import Rubric, Statistic, Tally
+from judge.manifest import RunSummary, SummaryBlock
+from judge.rubrics.contract import Rubric, Tally
 from judge.running.evidence import NOT_ABOUT
 from judge.signature import with_parts
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import Draws
-from judge.stats.summary import by_grouping, fields_of, row_name
+from judge.stats.statistic import Statistic
+from judge.stats.summary import by_grouping, estimate_of, fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,
     Document,
-    Estimate,
     Fact,
-    Kind,
+    ShownEstimate,
     Table,
     cell_text,
-    columns,
     definitions,
     field_columns,
     table_of,
 )
+from judge.tables.kinds import Kind, figure_kind, printed
 from judge.text import (
     NOTHING,
     counted,
     group_value,
     left_out,
-    number,
-    percent,
     recognised_text,
 )
 
@@ -47,7 +46,6 @@ _DRAWN = {
 }
 _MOST_PAIRS = 2  # with more columns two for each would not fit
 _COUNTS = ("studies", "scored", "unparsed", "failed")
-_KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
 Data = Mapping[str, Any]
 
 
@@ -118,20 +116,28 @@ def headline_figures(
     return [
         (
             statistic.label,
-            cell_text(_estimate(summary.statistics, statistic), _column(statistic)),
+            cell_text(_estimate(summary, statistic), _column(statistic)),
         )
         for statistic in rubric.shown(where)
     ]
 
 
-def _estimate(figures: Mapping[str, FigureEntry], statistic: Statistic) -> Estimate:
-    figure = figures[statistic.name]
-    note = f"({figure.n_undefined} undefined)" if figure.n_undefined else ""
-    return Estimate.read(figure.plain(), _KINDS[statistic.kind], note)
+def _estimate(block: RunSummary | SummaryBlock, statistic: Statistic) -> ShownEstimate:
+    return _shown(estimate_of(block, statistic), statistic)
+
+
+def _shown(estimate: Estimate, statistic: Statistic) -> ShownEstimate:
+    n_undefined = estimate.n_undefined
+    note = f"({n_undefined} undefined)" if n_undefined else ""
+    return ShownEstimate(estimate, _kind(statistic), note)
 
 
 def _column(statistic: Statistic) -> Column:
-    return Column(statistic.name, statistic.label, _KINDS[statistic.kind])
+    return Column(statistic.name, statistic.label, kind=_kind(statistic))
+
+
+def _kind(statistic: Statistic) -> Kind:
+    return Kind.RATE if statistic.is_share else Kind.NUMBER
 
 
 def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
@@ -146,9 +152,12 @@ def _unread_notes(summary: RunSummary, rubric: Rubric) -> list[str]:
     """Say how far unread studies could move the rates."""
     ends = []
     for statistic in rubric.shown("groups"):
-        if bounds := summary.statistics[statistic.name].bounds:
-            form = percent if statistic.kind == "rate" else number
-            ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
+        estimate = estimate_of(summary, statistic)
+        if estimate.bounds is not None:
+            low, high = estimate.bounds
+            kind = figure_kind(is_share=statistic.is_share)
+            text = printed(replace(estimate, low=low, high=high), kind)
+            ends.append(f"{statistic.label} {text.ends(with_unit=True)}")
     n_unread = summary.n_unparsed + summary.n_failed
     n = counted(n_unread, "unread study", "unread studies")
     return [f"If the {n} were all best or worst: {', '.join(ends)}"] if ends else []
@@ -179,20 +188,30 @@ def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Tabl
         shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
         shown.append(_tally_table(summary, rubric, rubric.tally))
-    if reasons := summary.reasons:
-        head = columns("unread|not scored", "studies||count")
-        shown.append(Table("unread", "Not scored", head, tuple(reasons.items())))
-    if warnings := summary.warnings:
-        head = columns(
-            "warnings|warnings about answers", "studies||count", "times||count"
-        )
+    if summary.reasons:
+        head = [Column("unread", "not scored"), Column("studies", kind=Kind.COUNT)]
+        reasons = tuple(summary.reasons.items())
+        shown.append(Table("unread", "Not scored", head, reasons))
+    warnings = summary.warnings
+    if warnings:
+        head = [
+            Column("warnings", "warnings about answers"),
+            Column("studies", kind=Kind.COUNT),
+            Column("times", kind=Kind.COUNT),
+        ]
         rows = tuple(
             (text, n, summary.n_warnings[text]) for text, n in warnings.items()
         )
         shown.append(Table("warnings", "Warnings about answers", head, rows))
-    if failures := summary.failures:
-        head = columns("reason|failed", "sentence|why", "studies||count")
-        of_each = tuple((each.reason, each.sentence, each.n) for each in failures)
+    if summary.failures:
+        head = [
+            Column("reason", "failed"),
+            Column("sentence", "why"),
+            Column("studies", kind=Kind.COUNT),
+        ]
+        of_each = tuple(
+            (each.reason, each.sentence, each.n) for each in summary.failures
+        )
         title = "Why studies failed, the most frequent"
         shown.append(Table("failures", title, head, of_each))
     return shown
@@ -203,24 +222,24 @@ def _rates_table(summary: RunSummary, rubric: Rubric, *, complete: bool) -> Tabl
     left, groups = _groups(summary)
     shown = rubric.shown("groups")
     counts = [
-        Column(f"n_{name}", name, "count")
-        for name in _COUNTS[: None if complete else 2]
+        Column(f"n_{name}", name, kind=Kind.COUNT)
+        for name in (_COUNTS if complete else _COUNTS[:2])
     ]
     figures = [*counts, *map(_column, shown)]
     rows: list[tuple[Cell, ...]] = []
     for keys, block in groups:
         numbers = (getattr(block, count.name) for count in counts)
-        estimates = (_estimate(block.statistics, statistic) for statistic in shown)
+        estimates = (_estimate(block, statistic) for statistic in shown)
         rows.append((*keys, *numbers, *estimates))
     if complete:
         names = [row_name(summary.by, block.group) for block in summary.rates]
         rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
         rows[-1] = ("all", *[""] * len(left), *rows[-1][len(left) + 1 :])
         left = [
-            *columns("row"),
+            Column("row"),
             *field_columns([field.name for field in left], figures),
         ]
-    note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
+    note = definitions((s.label, s.definition) for s in shown if s.is_share)
     return Table("rates", "Rates", [*left, *figures], rows, note)
 
 
@@ -245,26 +264,42 @@ def _corrected_table(summary: RunSummary, rubric: Rubric) -> Table:
     groups, blocks = _groups(summary)
     rows: list[tuple[Cell, ...]] = []
     for statistic in rubric.statistics:
-        kind = "share" if statistic.kind == "rate" else "number"
+        kind = figure_kind(is_share=statistic.is_share)
         for keys, block in blocks:
             fixed = block.statistics[statistic.name].corrected
             if fixed is None:
                 continue
-            read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
-            cells: tuple[Cell, ...] = (_estimate(block.statistics, statistic),)
-            if why := fixed["why_not"]:
-                cells += Estimate(None, why=why, note=f"({why})"), None, read, None
+            read = Estimate(k=fixed["n"], n=fixed["n_studies"])
+            by_judge = _estimate(block, statistic)
+            cells: tuple[Cell, ...]
+            why = fixed["why_not"]
+            if why:
+                none = ShownEstimate(Estimate(reason=why), note=f"({why})")
+                cells = (by_judge, none, None, read, None)
             else:
-                ends = fixed["labels"], fixed["labels_low"], fixed["labels_high"]
-                cells += Estimate.read(fixed, kind), Estimate(*ends, kind=kind), read
-                cells += (Estimate(fixed["worth"]),)
+                both = Estimate.read(fixed)
+                alone = Estimate(
+                    value=fixed["labels"],
+                    low=fixed["labels_low"],
+                    high=fixed["labels_high"],
+                )
+                cells = (
+                    by_judge,
+                    ShownEstimate(both, kind),
+                    ShownEstimate(alone, kind),
+                    read,
+                    Estimate(value=fixed["worth"]),
+                )
             rows.append((statistic.name, *keys, *cells))
-    worth = Column("worth", "judge is worth (readings)", "number", digits=0)
-    alone = "readings_alone|readings alone|number"
-    figures = columns(
-        "judge||number", "corrected||number", alone, "read||fraction", worth
-    )
-    head = columns("statistic", *groups, *figures)
+    head = [
+        Column("statistic"),
+        *groups,
+        Column("judge", kind=Kind.NUMBER),
+        Column("corrected", kind=Kind.NUMBER),
+        Column("readings_alone", "readings alone", kind=Kind.NUMBER),
+        Column("read", kind=Kind.FRACTION),
+        Column("worth", "judge is worth (readings)", kind=Kind.NUMBER, digits=0),
+    ]
     return Table("corrected", "With the judge's bias taken out", head, rows)
 
 
@@ -275,10 +310,15 @@ def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
         head.append(
-            Column(grade.name, grade.label, "per_study" if is_wide else "count")
+            Column(
+                grade.name,
+                grade.label,
+                kind=Kind.PER_STUDY if is_wide else Kind.COUNT,
+            )
         )
         if not is_wide:
-            head.append(Column(f"{grade.name}_per_study", "per study", "number"))
+            name = f"{grade.name}_per_study"
+            head.append(Column(name, "per study", kind=Kind.NUMBER))
     rows: list[tuple[Cell, ...]] = []
     for category in (*categories.labels, None):
         row: list[Cell] = [
@@ -293,7 +333,7 @@ def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
             total = summary.totals[measure.name]
             n, per_study = total.n, total.per_study
             n_items += n or 0
-            wide = None if n is None else Estimate(per_study, k=n)
+            wide = None if n is None else Estimate(value=per_study, k=n)
             row += [wide] if is_wide else [n, per_study]
         if n_items or category is None or category.modality is None:
             rows.append(tuple(row))
@@ -308,13 +348,14 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
         m.name: m for m in rubric.measures if m.role == "score" or m.name in orders
     }
     head = [
-        *columns("study_id|study", "study_class|class"),
-        *(
-            Column(m.name, m.label, "number", 0 if m.is_whole else 3)
-            for m in measures.values()
-        ),
-        *columns(*([rubric.codes.plural] if rubric.codes else [])),
+        Column("study_id", "study"),
+        Column("study_class", "class"),
     ]
+    for m in measures.values():
+        digits = 0 if m.is_whole else 3
+        head.append(Column(m.name, m.label, kind=Kind.NUMBER, digits=digits))
+    if rubric.codes:
+        head.append(Column(rubric.codes.plural))
     entries = [
         {column: "none" if value == "" else value for column, value in row.items()}
         | {name: None if row[name] is None else float(row[name]) for name in measures}
@@ -344,11 +385,6 @@ def described_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _figures(described: Data) -> dict[str, FigureEntry]:
-    figures = described["figures"].items()
-    return {name: FigureEntry.model_validate(data) for name, data in figures}
-
-
 def runs_document(described: Sequence[Data]) -> Document:
     """Return a table of runs for each rubric, a row a run."""
     tables = []
@@ -357,13 +393,20 @@ def runs_document(described: Sequence[Data]) -> Document:
         shown = rubric.shown("groups")
         entries = [
             {**run, "model": run["model"] or NOTHING}
-            | {s.name: _estimate(_figures(run), s) for s in shown}
+            | {s.name: _shown(Estimate.read(run["figures"][s.name]), s) for s in shown}
             | {"finished": str(run["finished"] or NOTHING)[:16]}
             for run in described
             if run["rubric"] == name
         ]
-        left = columns("run", "model", "judge", "studies||count", "scored||count")
-        head = [*left, *map(_column, shown), Column("finished", "finished")]
+        head = [
+            Column("run"),
+            Column("model"),
+            Column("judge"),
+            Column("studies", kind=Kind.COUNT),
+            Column("scored", kind=Kind.COUNT),
+            *map(_column, shown),
+            Column("finished"),
+        ]
         tables.append(table_of("runs", rubric.title, head, entries))
     return Document(tables=tables)
 
@@ -377,13 +420,16 @@ def readers_document(runs: Sequence[Run], layout: str) -> Document:
         summary = run.summary()
         name = summary.judge.name
         figures = (
-            _estimate(summary.statistics, statistic)
-            for statistic in rubric.shown("groups")
+            _estimate(summary, statistic) for statistic in rubric.shown("groups")
         )
         rows.append((name, summary.n_studies, summary.n_scored, *figures))
         facts += [("note", f"{name}: {text}") for text in summary.notes]
-    left = columns("judge", "studies||count", "scored||count")
-    head = [*left, *map(_column, rubric.shown("groups"))]
+    head = [
+        Column("judge"),
+        Column("studies", kind=Kind.COUNT),
+        Column("scored", kind=Kind.COUNT),
+        *map(_column, rubric.shown("groups")),
+    ]
     return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
 
 
@@ -407,6 +453,6 @@ def sample_document(data: Data) -> Document:
         )
         for stratum in data["strata"]
     ]
-    fields = [Column(field, field) for field in data["by"]]
-    head = [*fields, *columns("studies||count", "drawn||count")]
+    head = [Column(field) for field in data["by"]]
+    head += [Column("studies", kind=Kind.COUNT), Column("drawn", kind=Kind.COUNT)]
     return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])

@@ -12,12 +12,13 @@ import numpy as np
 from judge import plugins
 from judge.comparing.alignment import AlignedRuns, RunChoice, align
 from judge.manifest import RunSummary
-from judge.rubrics.contract import Rubric, Statistic
+from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.signature import short_digest, signature_line
 from judge.stats.agreement import mean_of
-from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values, sum_measures
+from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values
 from judge.stats.prediction_powered import corrected
+from judge.stats.statistic import OfMean, Statistic
 from judge.stats.summary import grouped
 from judge.studies.columns import as_text
 from judge.text import counted
@@ -112,12 +113,13 @@ def corrected_summary(
 
 def _values(
     runs: AlignedRuns,
-) -> tuple[dict[str, tuple[Statistic, Values, Values]], dict[str, str]]:
+) -> tuple[dict[str, tuple[OfMean, Values, Values]], dict[str, str]]:
     """Return each mean and rate with the judge's values and the readers' means, or why not."""
     by_name, why_not = {}, {}
     rubric, *others = [run.rubric for run in runs.runs]
     for statistic in rubric.statistics:
-        if statistic.kind == "ratio" or not statistic.shown & {"groups", "compare"}:
+        is_printed = bool(statistic.shown & {"groups", "compare"})
+        if not isinstance(statistic, OfMean) or not is_printed:
             continue
         reasons = [_lacking(statistic, other) for other in others]
         columns = [
@@ -138,27 +140,19 @@ def _values(
 
 
 def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
-    is_rate = statistic.kind == "rate"
-    values = sum_measures(
-        [*runs.numbers(run, statistic.measures).values()], sizes=is_rate
-    )
-    return np.where(np.isnan(values), np.nan, values == 0) if is_rate else values
+    values, _ = statistic.study_values(runs.numbers(run, statistic.columns))
+    return values
 
 
 def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
-    known = {(s.name, s.kind, s.measures, s.is_reciprocal) for s in rubric.statistics}
-    wanted = (
-        statistic.name,
-        statistic.kind,
-        statistic.measures,
-        statistic.is_reciprocal,
-    )
-    if wanted not in known:
+    """Return why a reader's run has no such number, None where it has."""
+    known = {(one.name, one.kind, one.measures) for one in rubric.statistics}
+    if (statistic.name, statistic.kind, statistic.measures) not in known:
         return f"{rubric.title} has no such figure"
-    measures = (
-        measure for measure in rubric.measures if measure.name in statistic.measures
-    )
-    return next((measure.undefined for measure in measures if measure.undefined), None)
+    for measure in rubric.measures:
+        if measure.name in statistic.measures and measure.undefined:
+            return measure.undefined
+    return None
 
 
 def _sampling(

@@ -19,8 +19,9 @@ from judge.readers.annotations import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
     RATING,
+    RATINGS,
     SIGNIFICANT,
-    Quantity,
+    SharedMeasure,
     common_level,
     levels_of,
     measures_at_level,
@@ -28,7 +29,8 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import Run
 from judge.signature import digests
-from judge.stats.intervals import Values, sum_measures
+from judge.stats.intervals import Values
+from judge.stats.statistic import sum_of
 from judge.types import JudgeError
 
 
@@ -141,7 +143,7 @@ class RatedStudies:
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
     runs: AlignedRuns
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[SharedMeasure, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
     severities: tuple[str, ...]
@@ -230,8 +232,8 @@ def align_raters(
     for column, rater in enumerate(raters):
         known = quantities_of(rater.rubric, rater.lacks, level)
         for quantity in quantities:
-            numbers = runs.numbers(column, known[quantity.name].measures)
-            values[quantity.name][:, column] = sum_measures([*numbers.values()])
+            numbers = runs.numbers(column, known[quantity.name].made_of)
+            values[quantity.name][:, column] = sum_of(numbers, numbers)
         for score in () if rater.is_reader else rater.rubric.with_role("score"):
             of_score = runs.numbers(column, [score.name])[score.name]
             scores.append(
@@ -243,7 +245,7 @@ def align_raters(
                 for rating in runs.columns(column, [RATING])[RATING]
             ]
     if not np.isnan(values[RATING]).all():
-        quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
+        quantities += (RATINGS,)
     of_files = [
         Score(
             metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0]
@@ -330,7 +332,7 @@ def _grades(
         for name in shared:
             numbers = runs.numbers(column, rater.levels[name])
             # NaN where a study is not scored stays NaN.
-            total = sum_measures([*numbers.values()])
+            total = sum_of(numbers, numbers)
             grades[:, column] += np.where(np.isnan(total), np.nan, total > 0)
     return tuple(shared), grades
 
@@ -382,17 +384,16 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     return level
 
 
-def _shared(raters: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
+def _shared(raters: Sequence[Rater], level: str | None) -> tuple[SharedMeasure, ...]:
     first, *others = [quantities_of(rater.rubric, level=level) for rater in raters]
-    shared = tuple(
-        quantity
-        for name, quantity in first.items()
-        if all(
-            name in known and (quantity.kind == "count" or known[name] == quantity)
-            for known in others
-        )
-    )
+    shared = []
+    for quantity in first.values():
+        same = [known.get(quantity.name) for known in others]
+        # Counts are alike whatever the rubric; a score is shared where it is the same.
+        is_count = quantity.role == "count"
+        if all(one and (is_count or one == quantity) for one in same):
+            shared.append(quantity)
     if not shared:
         kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in raters))
         raise JudgeError(f"{kinds} have no count in common")
-    return shared
+    return tuple(shared)

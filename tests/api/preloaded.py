@@ -18,13 +18,14 @@ _MODULES = (
     ),
     *("judge.batching.anthropic", "judge.batching.google", "judge.batching.openai"),
     *(
+        "judge.cache.answers",
         "judge.cache.servers",
         "judge.cache.store",
         "judge.cli.judging",
         "judge.cli.output",
     ),
     *(
-        "judge.official",
+        "judge.prompts.official",
         "judge.running.cached_client",
         "judge.running.cost",
         "judge.tables.run",

@@ -21,7 +21,7 @@ from faultserver import FaultServer
 from judge import backends
 from judge.cli import main
 from judge.rubrics import Rubric
-from judge.running.engine import judge_set
+from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import Progress, ProgressListener
 from judge.running.records import StudyResult

@@ -12,12 +12,13 @@ from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
 from judge import backends
-from judge.cache.store import Entry, read_entries
+from judge.cache.answers import KeptAnswer, intact
+from judge.cache.store import CompletionCache
 from judge.rubrics import Rubric
 from judge.running.combining import rescore
-from judge.running.cost import forecast
 from judge.running.evidence import with_evidence
 from judge.running.folder import Run
+from judge.running.forecast import forecast
 from judge.running.policy import RequestPolicy
 from judge.running.run import RunResult, run
 from judge.running.session import JudgeSession
@@ -132,13 +133,18 @@ def judged(server: FaultServer, shell: Made) -> Shell:
     return ready
 
 
+def answers_in(folder: Path) -> list[KeptAnswer]:
+    with CompletionCache(folder, must_exist=True) as cache:
+        return [*intact(cache.iterate(), [])]
+
+
 def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> None:
-    before = [e for e in read_entries(judged.folder / "lost") if isinstance(e, Entry)]
+    before = answers_in(judged.folder / "lost")
     for taken, there in ((len(before), 0), (0, len(before))):
         code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
         assert code == 0, err
         assert f"{taken} entries added, {there} were there already" in err
-    after = [e for e in read_entries(judged.folder / "cache") if isinstance(e, Entry)]
+    after = answers_in(judged.folder / "cache")
     assert {(e.key, e.model, e.completion) for e in after} == {
         (e.key, e.model, e.completion) for e in before
     }

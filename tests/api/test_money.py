@@ -15,7 +15,8 @@ from judge import backends, rubrics
 from judge.backends.openai import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.running import cached_client
-from judge.running.cost import Forecast, Prices, SpendingLimit, forecast
+from judge.running.cost import Prices, SpendingLimit
+from judge.running.forecast import Forecast, forecast
 from judge.running.policy import RequestPolicy
 from judge.running.progress import ProgressListener, RunStoppedError
 from judge.running.run import run

@@ -27,6 +27,7 @@ from judge.backends.refusals import (
     version_hint,
 )
 from judge.cache import canonical, key_of
+from judge.cache.answers import answer_to
 from judge.cache.store import CompletionCache
 from judge.running.folder import Run
 from judge.types import Annotated, Completion, Failed, JudgeError
@@ -407,8 +408,8 @@ def test_what_an_older_version_kept_of_an_aborted_answer_is_asked_for_again(
     judge = backends.load("model-x", runner.rubric, settings)
     record = canonical(judge.request(next(iter(study_set(1)))))
     with CompletionCache(runner.cache) as cache:
-        cache.keep(key_of(record), record, Completion("", "abort", "m"))
-        assert cache.find(key_of(record)) is None
+        cache.put(answer_to(key_of(record), record, Completion("", "abort", "m")))
+        assert cache.get(key_of(record)) is None
     assert ends_of(runner, 1) == {}
     assert server.stats().requests == 1
 

@@ -14,7 +14,7 @@ from judge import backends, rubrics
 from judge.backends.base import Mode
 from judge.backends.openai import Structured
 from judge.cache import canonical, key_of
-from judge.cache.store import encode, entry_of
+from judge.cache.answers import answer_to, decode_whole, encode
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, Message, Usage
 
@@ -98,11 +98,12 @@ def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None
 
 def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:
     record = canonical(REQUEST)
-    old = json.loads(encode({"request": record}, Completion("x", "stop", "m")))
+    key = key_of(record)
+    old = json.loads(encode(answer_to(key, record, Completion("x", "stop", "m"))))
     assert "mode" not in old["completion"], "a text's entry is what it always was"
     for kept in (
         Completion("x", "stop", "m"),
         Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
     ):
-        entry = json.loads(encode({"request": record}, kept))
-        assert entry_of(key_of(record), entry, 0.0).completion == kept
+        entry = encode(answer_to(key, record, kept))
+        assert decode_whole(key, entry).completion == kept

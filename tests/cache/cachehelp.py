@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 from judge.cache import canonical, key_of
-from judge.cache.store import DATABASE, CompletionCache, Entry, read_entries
+from judge.cache.answers import KeptAnswer, answer_to
+from judge.cache.store import CompletionCache
 from judge.types import Completion, CompletionRequest, Message, Usage
 
+DATABASE = "cache.db"
 ANSWER = Completion("text", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00")
 
 
@@ -32,7 +34,7 @@ def put(
     attempt: int = 0,
 ) -> None:
     record = canonical(asked, attempt)
-    cache.keep(key_of(record), record, answer)
+    cache.put(answer_to(key_of(record), record, answer))
 
 
 def fill(path: Path, n: int = 20) -> None:
@@ -47,11 +49,12 @@ def database(path: Path) -> sqlite3.Connection:
 
 def sound(path: Path) -> dict[str, Completion]:
     """The readable entries by key."""
-    return {
-        found.key: found.completion
-        for found in read_entries(path)
-        if isinstance(found, Entry)
-    }
+    with CompletionCache(path, must_exist=True) as cache:
+        return {
+            found.key: found.completion
+            for found in cache.iterate()
+            if isinstance(found, KeptAnswer)
+        }
 
 
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ import pytest
 from judged_runs import COPIED, IDS, PREDS, REFS
 from support import Invoke, write_json
 
-from judge.running.folder import Run
+from judge import Run
 
 MODELS = {"good": COPIED, "bad": PREDS}
 DATASETS = {"MIMIC": IDS[::2], "IU": IDS[1::2]}

@@ -12,7 +12,7 @@ import pytest
 from panels import INVERSE, SCORE, panel_of
 from support import EXAMPLES, Invoke
 
-from judge.running.folder import Run
+from judge import Run
 from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare

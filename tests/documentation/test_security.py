@@ -13,7 +13,7 @@ from support import ROOT
 from judge import jsonio
 from judge.backends.base import TIMEOUT
 from judge.cli.run_options import RunningOptions
-from judge.running import engine
+from judge.running import interrupting
 from judge.running.policy import RequestPolicy
 from judge.service import app, comparisons, jobs
 from judge.service.settings import MEGABYTE, ServiceSettings
@@ -77,7 +77,7 @@ LIMITS: dict[str, Callable[[], str] | str] = {
     "a file of studies": lambda: f"{load.MAX_INPUT / 1e9:g} GB",
     "fields in a file": lambda: f"{load.MAX_FIELDS:,}",
     "levels of brackets": lambda: f"{jsonio._DEEPEST}",
-    "answers under way": lambda: f"{engine._GRACE:g} seconds",
+    "answers under way": lambda: f"{interrupting._GRACE:g} seconds",
 }
 
 
@@ -122,7 +122,7 @@ def test_a_file_of_too_many_fields_or_bytes_is_refused(tmp_path: Path) -> None:
         ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n", "utf-8"
     )
     with pytest.raises(JudgeError, match="more than 1,000"):
-        load.load(str(path), "preds", load.NamedFields("field_1"))
+        load.load(str(path), "preds", load.NamedFields(id="field_1"))
     path = tmp_path / "long.yaml"
     path.write_bytes(b"a" * (jsonio.MAX_YAML + 1))
     with pytest.raises(jsonio.UnreadableYamlError, match="4 MB"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from faultserver import Behaviour, FaultServer
 
 from judge import backends, prompts, rubrics
-from judge.running.engine import judge_set
+from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import Progress, ProgressListener
 from judge.running.records import StudyResult

@@ -12,12 +12,13 @@ import pytest
 from asking import judged, key, server, session, studies
 from faultserver import Fault, always, first
 
-from judge.cache.store import CompletionCache, Entry
+from judge.cache.answers import KeptAnswer
+from judge.cache.store import CompletionCache
 from judge.rubrics.questions import split_answers
+from judge.running.asking import COMPOSED
 from judge.running.combining import entries, rescore
-from judge.running.cost import forecast
-from judge.running.engine import COMPOSED
 from judge.running.folder import Run
+from judge.running.forecast import forecast
 from judge.running.run import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
@@ -175,10 +176,10 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
         before = Run.open(tmp_path / "run")
         assert rescore(before, tmp_path / "again")[1] == 0
         kept = list(entries(before.path))
-        assert all(isinstance(one, Entry) for one in kept)
+        assert all(isinstance(one, KeptAnswer) for one in kept)
         with CompletionCache(tmp_path / "other") as other:
             for one in kept:
-                other.add(one)  # type: ignore[arg-type]
+                other.put(one)  # type: ignore[arg-type]
         ends, progress = judged(session(running.url, tmp_path / "other"), given)
     assert progress.asked == 0
     assert [type(end.outcome) for end in ends] == [Annotated, Unparsed, Annotated]

@@ -22,7 +22,8 @@ from judge.batching.ledger import RUNNING, Batch, Ledger
 from judge.batching.openai import OpenAIBatches
 from judge.batching.provider import Result
 from judge.cache import key
-from judge.cache.store import CompletionCache, checksum
+from judge.cache.answers import checksum
+from judge.cache.store import CompletionCache
 from judge.studies import from_python
 from judge.studies.study_set import attach_context
 
@@ -104,7 +105,7 @@ def test_answers_of_an_older_run_are_taken_in(tmp_path: Path, invoke: Invoke) ->
     assert "2 entries added" in done.stderr
     assert "line 2: its answer is not the one that was written" in done.stderr
     with CompletionCache(tmp_path / "c") as cache:
-        assert cache.find(key(asked("1"), 1)) == cache.find(key(asked("1"))) == ANSWER
+        assert cache.get(key(asked("1"), 1)) == cache.get(key(asked("1"))) == ANSWER
 
 
 def test_the_studies_of_an_older_run_are_judged_again(

@@ -19,7 +19,7 @@ from judge.backends.openai import OPENAI_URL
 from judge.backends.replies import MOST_BYTES
 from judge.cache.store import CompletionCache
 from judge.running.cost import Prices
-from judge.running.engine import judge_set
+from judge.running.judging import judge_set
 from judge.running.progress import Progress, ProgressListener
 from judge.running.session import JudgeSession
 from judge.types import Usage

@@ -121,16 +121,16 @@ def test_an_error_of_one_call_is_not_another_s(
     background: BackgroundJudge, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rubric of a package that fails on one answer."""
-    from judge.running import engine
+    from judge.running import asking
 
-    whole = engine.read
+    whole = asking.read
 
     def reads(rubric: object, study: object, completion: object) -> object:
         if study.reference.startswith("study-0003"):  # type: ignore[attr-defined]
             raise judge.JudgeError("the rubric failed")
         return whole(rubric, study, completion)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(engine, "read", reads)
+    monkeypatch.setattr(asking, "read", reads)
     server.set_faults(latency=0.3)
     well = outcomes(background, 0, 1)
     with pytest.raises(judge.JudgeError, match="the rubric failed"):
