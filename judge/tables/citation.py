@@ -82,11 +82,9 @@ def citation(
     """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
     version = manifest.version
     model = f"of {summary.model} " if summary.model else ""
-    tool = (
-        f"{_listed(packages)}, run with judge {version}"
-        if packages
-        else f"judge {version}"
-    )
+    tool = f"judge {version}"
+    if packages:
+        tool = f"{_listed(packages)}, run with {tool}"
     shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
     n = counted(summary.n_studies, "study", "studies")
     begins = (
@@ -103,9 +101,11 @@ def citation(
         *_intervals(summary, [*shown]),
         f"The signature of the run is {summary.signature}.",
     ]
-    return Citation(
-        tuple(re.sub(r"\s+", " ", p) if isinstance(p, str) else p for p in pieces if p)
-    )
+    return Citation(tuple(_in_one_line(piece) for piece in pieces if piece))
+
+
+def _in_one_line(piece: str | Works) -> str | Works:
+    return re.sub(r"\s+", " ", piece) if isinstance(piece, str) else piece
 
 
 def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
@@ -187,9 +187,9 @@ def _figure(summary: RunSummary, statistic: Statistic) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return (
-        f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
-    )
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def citations_text(citations: Sequence[Citation], form: str) -> str:
@@ -200,5 +200,7 @@ def citations_text(citations: Sequence[Citation], form: str) -> str:
     for text in citations:
         cited += text.sources
     works = distinct(cited)
-    texts = [] if form == "bibtex" else [text.text for text in citations]
-    return "\n\n".join([*texts, *(source.bibtex for source in works)])
+    texts = [source.bibtex for source in works]
+    if form != "bibtex":
+        texts = [*(text.text for text in citations), *texts]
+    return "\n\n".join(texts)
