@@ -20,6 +20,7 @@ from judge.comparing.alignment import (
     model_of_run,
 )
 from judge.comparing.metric_files import MetricFile
+from judge.manifest import recognised_text
 from judge.running.folder import Run
 from judge.signature import signature_line
 from judge.stats.intervals import USUAL_DRAWS, Draws, Values
@@ -27,7 +28,6 @@ from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.summary import OUTCOMES, fields_of
-from judge.text import recognised_text
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.manifest import JudgedBy, RunManifest, RunSummary
+from judge.manifest import JudgedBy, RunManifest, RunSummary, recognised_text
 from judge.rubrics.contract import Rubric, Source, source
 from judge.stats.statistic import Statistic
 from judge.stats.summary import estimate_of
 from judge.tables.forms import latex
 from judge.tables.kinds import figure_kind, printed
-from judge.text import counted, left_out, recognised_text
+from judge.text import counted, left_out
 
 _TOLD = ("prompt", "sampling", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
-from judge.manifest import RunSummary, SummaryBlock
+from judge.manifest import RunSummary, SummaryBlock, recognised_text
 from judge.rubrics.contract import Rubric, Tally
 from judge.running.evidence import NOT_ABOUT
 from judge.signature import with_parts
@@ -28,13 +28,7 @@ from judge.tables.document import (
     table_of,
 )
 from judge.tables.kinds import Kind, figure_kind, printed
-from judge.text import (
-    NOTHING,
-    counted,
-    group_value,
-    left_out,
-    recognised_text,
-)
+from judge.text import NOTHING, counted, group_value, left_out
 
 if TYPE_CHECKING:
     from judge.running.folder import Run

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judge.manifest import RecognisedEntries
+from judge.manifest import RecognisedEntries, recognised_text
 from judge.stats.estimate import Estimate
 from judge.stress.candidates import MADE
 from judge.tables.document import (
@@ -19,7 +19,7 @@ from judge.tables.document import (
 )
 from judge.tables.kinds import Kind
 from judge.tables.run import named_judge
-from judge.text import NOTHING, counted, recognised_text
+from judge.text import NOTHING, counted
 
 _DETECTION = ("found", "right_category", "right_significance")
 _LOST = {"lost": "not read"}
