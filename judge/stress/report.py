@@ -23,7 +23,7 @@ from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
@@ -40,7 +40,7 @@ LOST = (OUTCOMES[Unparsed], OUTCOMES[Failed], "undefined")
 """Why a candidate has no reading: `undefined` lacks the counts that the rubric's errors need."""
 Frame = pd.DataFrame
 Measures = tuple[str, ...]
-RunLike = Run | str | Path
+RunLike = RunFolder | str | Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class StressAnswers:
     `categories` counts errors by category, `at_level` those of the level.
     """
 
-    run: Run
+    run: RunFolder
     scale: ErrorScale
     table: Frame
     categories: Frame
@@ -124,7 +124,7 @@ class StressAnswers:
         return {name: parts[name] for name in all_perturbations() if name in parts}
 
 
-def read_answers(run: Run) -> StressAnswers:
+def read_answers(run: RunFolder) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest.fields}:
         lack = f"it has no field {min(lacks)!r}"
@@ -206,7 +206,7 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     `runs` are its repeats, or a folder of `judge stress`, which has all of them. Raises
     `JudgeError` for runs that are not repeats of one judge over the same candidates.
     """
-    sources = [runs] if isinstance(runs, Run | str | Path) else [*runs]
+    sources = [runs] if isinstance(runs, RunFolder | str | Path) else [*runs]
     opened = sorted(
         (run for source in sources for run in _open(source)), key=lambda r: r.repeat
     )
@@ -228,14 +228,16 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     return _report([read_answers(run) for run in opened])
 
 
-def _open(source: RunLike) -> list[Run]:
-    if isinstance(source, Run):
+def _open(source: RunLike) -> list[RunFolder]:
+    if isinstance(source, RunFolder):
         return [source]
     manifests = sorted(Path(source, RUNS).glob(f"*/{MANIFEST}"))
-    return [Run.open(manifest.parent) for manifest in manifests] or [Run.open(source)]
+    return [RunFolder.open(manifest.parent) for manifest in manifests] or [
+        RunFolder.open(source)
+    ]
 
 
-def _judge_of(run: Run) -> list[str]:
+def _judge_of(run: RunFolder) -> list[str]:
     """Return the parts of the signature that the repeats of one judge share."""
     return run.manifest.signature_parts(without=("repeat", "version"))
 
