@@ -70,7 +70,7 @@ def table_of(
         columns["fineradscore"] = severities.max(axis=0)
         columns["fineradscore_sum"] = sum((i + 1) * c for i, c in enumerate(of_each))
     lost = rng.random(n) < failed
-    columns["outcome"] = np.where(lost, "failed", "annotated")
+    columns["outcome"] = np.where(lost, "failed", "scored")
     columns["reason"] = np.where(lost, "timeout", None)
     columns["warnings"] = np.full(n, None)
     free = (*FIELDS, "class_inferred")

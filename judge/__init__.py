@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from judge.running.progress import RunStoppedError
     from judge.stats.significance import Resampling
     from judge.types import (
-        Annotated,
         Annotation,
         Failed,
         JudgeError,
         Outcome,
+        Scored,
         Study,
         Unparsed,
     )
 
     __version__: str
 
-__all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
+__all__ = ["Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
 __all__ += [
     "RequestPolicy",
     "Resampling",
@@ -51,7 +51,7 @@ __all__ += [
     "Unparsed",
 ]
 __all__ += ["StressReport", "Validation", "__version__", "annotate", "compare", "merge"]
-__all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
+__all__ += ["Scored", "panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _MODULES = {
     "api": ("annotate", "merge", "panel", "run"),
@@ -63,7 +63,7 @@ _MODULES = {
     "stats.significance": ("Resampling",),
     "results.stress": ("StressReport", "stress_report"),
     "types": (
-        "Annotated",
+        "Scored",
         "Annotation",
         "Failed",
         "JudgeError",

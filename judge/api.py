@@ -131,7 +131,7 @@ def annotate(
     DataFrame
         One row per study, in the given order: the columns of a run's table of studies, `answer`,
         and `corrected` for a rubric that corrects lines. Scores and counts are missing if `outcome`
-        is not "annotated". `attrs["signature"]` has all settings that change a number. Of the
+        is not "scored". `attrs["signature"]` has all settings that change a number. Of the
         built-in judge `attrs["recognised"]` says of how many statements (`n`) of the references
         and the candidates it recognised how many (`k`).
 

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Self, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     FiniteFloat,
@@ -982,10 +983,25 @@ class ReportsRecord(TypedDict):
     modality: NotRequired[str]
 
 
+SCORED = "scored"
+"""The outcome of a study whose answer was read."""
+EARLIER_SCORED = "annotated"
+"""What earlier versions wrote for it."""
+
+
+def _outcome(word: object) -> object:
+    return SCORED if word == EARLIER_SCORED else word
+
+
+OutcomeWord = Annotated[
+    Literal["scored", "unparsed", "failed"], BeforeValidator(_outcome)
+]
+
+
 class StudyRecord(AnswerRecord, ReportsRecord):
     """A line of `annotations.jsonl`: a study, its outcome, and the answers behind it."""
 
-    outcome: Literal["annotated", "unparsed", "failed"]
+    outcome: OutcomeWord
     reason: str | None
     detail: str | None
     annotation: AnnotationRecord | None
@@ -1129,14 +1145,14 @@ def read_old_line(path: Path, line: bytes, number: int) -> ReportsRecord:
 
 def _contradiction(record: StudyRecord) -> str | None:
     """Return in which way the parts of a record do not go together, None where they do."""
-    is_annotated = record["outcome"] == "annotated"
-    if is_annotated != (record["annotation"] is not None):
+    is_scored = record["outcome"] == SCORED
+    if is_scored != (record["annotation"] is not None):
         return f"'annotation' does not go with the outcome {record['outcome']!r}"
-    if is_annotated != (record["measures"] is not None):
+    if is_scored != (record["measures"] is not None):
         return f"'measures' do not go with the outcome {record['outcome']!r}"
-    if is_annotated != (record["reason"] is None):
+    if is_scored != (record["reason"] is None):
         return f"'reason' does not go with the outcome {record['outcome']!r}"
-    if not is_annotated and record["detail"] is None:
+    if not is_scored and record["detail"] is None:
         return "'detail' is missing"
     annotation = record["annotation"]
     n_items = len(annotation["items"]) if annotation else 0

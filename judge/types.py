@@ -194,7 +194,7 @@ class UnparsedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class Scored:
     """The judge answered and the answer was read."""
 
     annotation: Annotation
@@ -216,7 +216,7 @@ class Failed:
     detail: str = ""
 
 
-Outcome = Annotated | Unparsed | Failed
+Outcome = Scored | Unparsed | Failed
 Measures = Mapping[str, float | None]
 Scale = tuple[float | None, float | None]
 """The least and the greatest value that a study can have; None where there is no such end."""

@@ -37,7 +37,7 @@ def tables(rubric: Rubric, *studies: Sequence[Measures | None]) -> pd.DataFrame:
         {
             "row": row,
             "part": part,
-            "outcome": "unparsed" if measures is None else "annotated",
+            "outcome": "unparsed" if measures is None else "scored",
             **{one.name: (measures or {}).get(one.name) for one in rubric.measures},
         }
         for row, parts in enumerate(studies)

@@ -59,7 +59,7 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
         "study_id": study_id,
         "reference": say(f"reference of {study_id}"),
         "candidate": say(f"candidate of {model} for {study_id}"),
-        "outcome": "unparsed" if failed else "annotated",
+        "outcome": "unparsed" if failed else "scored",
         "reason": say("cut short") if failed else None,
         "detail": say("the answer ends early") if failed else None,
         "annotation": None

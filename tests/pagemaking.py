@@ -17,7 +17,6 @@ from judge.running.run import finish
 from judge.signature import studies_digest
 from judge.stats.summary import DEFAULT_BY
 from judge.types import (
-    Annotated,
     Annotation,
     Completion,
     Edit,
@@ -25,6 +24,7 @@ from judge.types import (
     Item,
     Measures,
     Outcome,
+    Scored,
     Study,
 )
 
@@ -124,4 +124,4 @@ def hostile(
         study_id, report + "x" * length, report, HOSTILE, fields={HOSTILE: HOSTILE}
     )
     measures = rubric.measured(annotation, study)
-    return study, Annotated(annotation), measures, Completion(HOSTILE, "stop", HOSTILE)
+    return study, Scored(annotation), measures, Completion(HOSTILE, "stop", HOSTILE)

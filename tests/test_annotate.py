@@ -168,7 +168,7 @@ def test_what_is_public_is_listed() -> None:
         "compare",
         "Run",
         "Rubric",
-        "Annotated",
+        "Scored",
         "Unparsed",
         "Failed",
     } <= set(judge.__all__)

@@ -11,7 +11,7 @@ from judge.backends import lexicon
 from judge.backends.lexicon import compare
 from judge.running.evidence import NOT_ABOUT, is_about, with_evidence
 from judge.running.records import read
-from judge.types import Annotated, Completion, Study
+from judge.types import Completion, Scored, Study
 
 REFERENCE = (
     "Small left pleural effusion with oedema. The heart is enlarged. PICC in the SVC."
@@ -82,7 +82,7 @@ def test_each_such_entry_of_an_answer_has_the_warning() -> None:
     outcome, measures = read(
         rubric, study, Completion(text, "stop", "m", mode="json_schema")
     )
-    assert isinstance(outcome, Annotated)
+    assert isinstance(outcome, Scored)
     warned = [(item.text, item.warnings) for item in outcome.annotation.items]
     assert warned == [
         ("No findings are missing", (NOT_ABOUT,)),
@@ -135,5 +135,5 @@ def test_rules_find_nothing_that_is_about_other_reports() -> None:
         assert rubric.render is not None
         text = rubric.render(rubric.baseline(comparison, study))
         outcome, _ = read(rubric, study, Completion(text, "stop", "lexicon"))
-        assert isinstance(outcome, Annotated)
+        assert isinstance(outcome, Scored)
         assert outcome.annotation.all_warnings == ()

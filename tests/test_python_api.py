@@ -12,12 +12,12 @@ import pytest
 from support import Invoke
 
 from judge import (
-    Annotated,
     JudgeError,
     Leaderboard,
     RequestPolicy,
     Resampling,
     Run,
+    Scored,
     compare,
     recurring_errors,
     run,
@@ -50,7 +50,7 @@ def test_a_run_is_written_and_opened(
 ) -> None:
     good = runs["good"]
     assert good.signature == Run.open(str(good.path)).signature
-    assert all(isinstance(outcome, Annotated) for _, outcome in good.outcomes())
+    assert all(isinstance(outcome, Scored) for _, outcome in good.outcomes())
     assert [study.study_id for study, _ in good.outcomes()] == ["a", "b", "c"]
     assert good.summary().n_scored == 3
     assert list(good.table()["study_id"]) == ["a", "b", "c"]

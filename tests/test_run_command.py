@@ -29,7 +29,7 @@ from judge.running.run import write_run
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet, from_python
-from judge.types import Annotated, Failed, Study, Unparsed
+from judge.types import Failed, Scored, Study, Unparsed
 
 GREEN = rubrics.load("green")
 LEXICON = backends.load("lexicon", GREEN)
@@ -59,7 +59,7 @@ def test_an_answer_cut_at_the_limit_is_never_read() -> None:
     good = judged_pair(CLEAR, CLEAR).completion
     assert good is not None
     study = Study("1", CLEAR, CLEAR)
-    assert isinstance(read(GREEN, study, good)[0], Annotated)
+    assert isinstance(read(GREEN, study, good)[0], Scored)
     outcome, measures = read(GREEN, study, replace(good, finish_reason="length"))
     assert isinstance(outcome, Unparsed)
     assert outcome.reason == "truncated"

@@ -187,10 +187,23 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(
 
 
 def last_format(path: Path, **changes: object) -> None:
-    """Make the manifest of a run one of the form before, with changes."""
+    """Make of a run one of the form before, with changes of its manifest."""
     file = path / MANIFEST
     before = as_last_format(json.loads(file.read_bytes()))
     file.write_bytes(json.dumps(before | changes).encode())
+    lines = (path / ANNOTATIONS).read_bytes().splitlines()
+    records = [json.loads(line) for line in lines]
+    for record in records:
+        del record["checksum"]
+        record["outcome"] = _BEFORE.get(record["outcome"], record["outcome"])
+    (path / ANNOTATIONS).write_bytes(b"".join(map(to_line, records)))
+    table = pd.read_parquet(path / TABLE_PARQUET)
+    table["outcome"] = table["outcome"].replace(_BEFORE)
+    table.to_parquet(path / TABLE_PARQUET, index=False)
+
+
+_BEFORE = {"scored": "annotated"}
+"""Words of the form before."""
 
 
 def test_a_run_of_the_form_before_is_read_like_todays(
@@ -201,6 +214,9 @@ def test_a_run_of_the_form_before_is_read_like_todays(
     last_format(example_run)
     before = RunFolder.open(example_run)
     assert before.signature == now.signature
+    assert b'"annotated"' in next(iter(before.lines()))
+    assert set(before.table()["outcome"]) == {"scored"}
+    assert {record["outcome"] for record in before.records()} == {"scored"}
     assert before.manifest.judge_parts() == now.manifest.judge_parts()
     assert invoke("rates", example_run).stdout == printed
     assert invoke("cite", example_run).exit_code == 0

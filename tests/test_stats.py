@@ -24,13 +24,13 @@ from judge.stats.intervals import (
 )
 from judge.stats.summary import TableBuilder, summarise, worst_rows
 from judge.types import (
-    Annotated,
     Annotation,
     Category,
     Failed,
     JudgeError,
     Measures,
     Scale,
+    Scored,
     Study,
     Unparsed,
 )
@@ -59,8 +59,8 @@ def counts(
 
 def table() -> pd.DataFrame:
     builder = TableBuilder(GREEN, ["site"])
-    read = Annotated(Annotation())
-    odd = Annotated(Annotation(warnings=("counts differ",)))
+    read = Scored(Annotation())
+    odd = Scored(Annotation(warnings=("counts differ",)))
     rows = [
         ("1", "normal", "x", read, counts(matched=4)),
         ("2", "normal", "y", odd, counts("ab", "c", matched=2)),
@@ -166,7 +166,7 @@ def test_a_score_goes_with_an_annotated_outcome_only() -> None:
     with pytest.raises(ValueError, match="annotated outcome only"):
         builder.add(Study("1", "", ""), Unparsed("empty"), counts())
     with pytest.raises(ValueError, match="annotated outcome only"):
-        builder.add(Study("1", "", ""), Annotated(Annotation()), None)
+        builder.add(Study("1", "", ""), Scored(Annotation()), None)
 
 
 def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
@@ -198,7 +198,7 @@ def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
 
 
 def test_studies_without_an_annotation_have_no_number() -> None:
-    lost = table().query("outcome != 'annotated'")
+    lost = table().query("outcome != 'scored'")
     numbers = [
         c for c in lost if c == "green" or re.match("(n|significant|insignificant)_", c)
     ]
@@ -256,7 +256,7 @@ def test_worst_first_and_only_scored() -> None:
 
 def test_whole_numbers_stay_whole_beside_a_study_without_one() -> None:
     builder = TableBuilder(GREEN, ["site", "dose", "big"])
-    read = Annotated(Annotation())
+    read = Scored(Annotation())
     for row, fields in enumerate([(3, 0.5, 2**70), (None, None, None)]):
         named = dict(zip(("site", "dose", "big"), fields, strict=True))
         builder.add(
@@ -294,7 +294,7 @@ def test_a_summary_says_whose_intervals_they_are() -> None:
         numbers = counts("a" * (row // 2 % 3), matched=2)
         builder.add(
             Study(str(row), "r", "c", "x", fields=fields),
-            Annotated(Annotation()),
+            Scored(Annotation()),
             numbers,
         )
     by_patient = summarise(builder.build(), GREEN, ["site"])

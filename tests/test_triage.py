@@ -14,7 +14,7 @@ from judge import rubrics
 from judge.rubrics.categories import error_item
 from judge.rubrics.derived import restrict
 from judge.stats.summary import TableBuilder, summarise
-from judge.types import Annotated, Annotation, Edit, Item, Measures, Study
+from judge.types import Annotation, Edit, Item, Measures, Scored, Study
 
 CRIMSON, FINERADSCORE = rubrics.load("crimson"), rubrics.load("fineradscore")
 URGENT, ACTIONABLE = "urgent", "actionable_not_urgent"
@@ -63,7 +63,7 @@ def summary(rubric: rubrics.Rubric, annotations: list[Annotation]) -> dict[str, 
     table = TableBuilder(rubric, [])
     for number, annotation in enumerate(annotations):
         study = Study(f"s{number}", "x", "y")
-        table.add(study, Annotated(annotation), rubric.measured(annotation, study))
+        table.add(study, Scored(annotation), rubric.measured(annotation, study))
     return summarise(table.build(), rubric)["statistics"]
 
 

@@ -50,7 +50,7 @@ class StudyRecord(KeptAnswer):
     fields: dict[str, Any]
     reference: str
     candidate: str
-    outcome: Literal["annotated", "unparsed", "failed"]
+    outcome: Literal["scored", "unparsed", "failed"]
     reason: str | None
     detail: str | None
     annotation: Annotation | None

@@ -17,7 +17,7 @@ from judge.signature import digests
 from judge.stats.intervals import Values
 from judge.stats.summary import OUTCOMES, patient_numbers
 from judge.studies.columns import FIELD_NAMES, as_text, model_of
-from judge.types import Annotated, JudgeError
+from judge.types import JudgeError, Scored
 
 SIDES = ("references", "candidates")
 _ROLES = {"references": "refs", "candidates": "preds"}
@@ -59,7 +59,7 @@ class AlignedRuns:
     @property
     def is_scored(self) -> NDArray[np.bool_]:
         """Which studies each run has scored, studies by runs."""
-        return np.equal(self.outcomes, OUTCOMES[Annotated]).astype(bool)
+        return np.equal(self.outcomes, OUTCOMES[Scored]).astype(bool)
 
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
         """Return a field's values, None without it or where runs disagree, and a note of that."""

@@ -60,7 +60,6 @@ class ComparedRun:
             "signature": self.run.signature,
             **{name: getattr(self, name) for name in names},
             "n_studies": sum(self.outcomes.values()),
-            "n_scored": counts.pop("n_annotated"),
             **counts,
             "n_left_out": sum(self.run.summary().omitted.values()),
         }
@@ -330,7 +329,7 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
             yield f"no run of {rubric} is of {', '.join(missing)}"
     n = sum(runs[0].outcomes.values())
     lost = sorted(
-        ((n - run.outcomes["annotated"], run) for run in runs), key=lambda p: -p[0]
+        ((n - run.outcomes["scored"], run) for run in runs), key=lambda p: -p[0]
     )
     named = [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]
     if named:

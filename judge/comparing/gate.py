@@ -19,7 +19,7 @@ from judge.stats.significance import ALPHA, PairTest, Resampling, compare_pairs,
 from judge.stats.statistic import Ratio
 from judge.stats.summary import OUTCOMES
 from judge.text import counted
-from judge.types import Annotated, JudgeError
+from judge.types import JudgeError, Scored
 
 # The share of studies that were scored, and its floor: lost studies must not let a run pass.
 SCORED, LEAST_SCORED = "scored", 0.99
@@ -206,7 +206,7 @@ def _limit_checks(
     panel = compared.panel
     outcomes = compared.runs[0].outcomes
     n_studies = sum(outcomes.values())
-    scored = outcomes.get(OUTCOMES[Annotated], 0) / n_studies if n_studies else None
+    scored = outcomes.get(OUTCOMES[Scored], 0) / n_studies if n_studies else None
     limits = [("at least", limit) for limit in {SCORED: LEAST_SCORED, **floors}.items()]
     limits += [("at most", limit) for limit in ceilings.items()]
     found = group_figures(panel).estimates

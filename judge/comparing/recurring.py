@@ -25,7 +25,7 @@ from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pa
 from judge.stats.statistic import Rate
 from judge.stats.summary import OUTCOMES, patients
 from judge.text import counted
-from judge.types import Annotated, Edit, Item, JudgeError
+from judge.types import Edit, Item, JudgeError, Scored
 
 _EXAMPLES = 3
 _Error = tuple[str, int, bool]
@@ -138,7 +138,7 @@ def _scored_studies(
 ) -> tuple[_Scored, str | None]:
     """Return a run's scored studies, and the field of the patient where some have several."""
     table = run.table()
-    is_scored = (table["outcome"] == OUTCOMES[Annotated]).to_numpy(dtype=bool)
+    is_scored = (table["outcome"] == OUTCOMES[Scored]).to_numpy(dtype=bool)
     field, units = patients(table, patient_field) or (None, None)
     ids = table["study_id"][is_scored].tolist()
     rows = {study_id: row for row, study_id in enumerate(ids)}
@@ -149,7 +149,7 @@ def _warned_notes(runs: Sequence[RunFolder], *, without_warnings: bool) -> list[
     n = 0
     for run in runs:
         for record in run.records():
-            if record["outcome"] == OUTCOMES[Annotated]:
+            if record["outcome"] == OUTCOMES[Scored]:
                 n += sum(
                     bool(error.warnings) for error in errors_of(record, run.rubric)
                 )
@@ -293,7 +293,7 @@ def _grouped(
     n = 0
     for record in run.records():
         is_wanted = wanted is None or record["study_id"] in wanted
-        if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
+        if is_wanted and record["outcome"] == OUTCOMES[Scored]:
             n += 1
             for group, grade in _groups(
                 record, rubric, without_warnings=without_warnings

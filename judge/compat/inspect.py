@@ -19,7 +19,7 @@ from judge.running.run import with_classes
 from judge.studies import from_python
 from judge.studies.study_set import attach_context
 from judge.text import says_nothing
-from judge.types import Annotated, JudgeError
+from judge.types import JudgeError, Scored
 
 # Parts of a record that the sample has already, or that only the cache needs.
 _LEFT_OUT = (
@@ -101,7 +101,7 @@ def _radiology_judge(
         recognised = session.judge.recognised(studies.references, studies.candidates)
         if recognised is not None:
             metadata["recognised"] = recognised
-        if not isinstance(judged.outcome, Annotated) or judged.measures is None:
+        if not isinstance(judged.outcome, Scored) or judged.measures is None:
             why = f"{record['outcome']}: {record['reason']}. {record['detail'] or ''}".strip()
             return _unscored("grader_failed", why, **metadata)
         explanation = judged.completion and judged.completion.text

@@ -38,11 +38,11 @@ from judge.studies.input_table import InputFile
 from judge.studies.load import decode, read_content, read_delimited
 from judge.studies.study_set import StudySet, first_ids
 from judge.types import (
-    Annotated,
     Annotation,
     Edit,
     Item,
     JudgeError,
+    Scored,
     Side,
     Study,
     Unparsed,
@@ -455,7 +455,7 @@ def _write_run(
         else:
             measures = rubric.measured(read.annotation, study)
             results.append(
-                StudyResult(row, study, Annotated(read.annotation), measures, None)
+                StudyResult(row, study, Scored(read.annotation), measures, None)
             )
     write_run(
         path,
@@ -474,7 +474,10 @@ def _digest(readings: Readings) -> str:
         said = (
             ["Unparsed", reading.cannot_judge]
             if reading.cannot_judge
-            else ["Annotated", content]
+            else [
+                "Annotated",
+                content,
+            ]  # the word in digests, whatever the class is called
         )
         annotations.append([reading.study.study_id, *said])
     parts = [annotations, sorted(readings.lacks), [*readings.own_categories]]

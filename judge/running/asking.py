@@ -21,13 +21,13 @@ from judge.rubrics.questions import Step, Steps, check_end, combine_answers, is_
 from judge.running.policy import RequestPolicy
 from judge.running.records import CachedAnswer, StudyResult, read
 from judge.types import (
-    Annotated,
     Annotation,
     Completion,
     CompletionRequest,
     Failed,
     Measures,
     Outcome,
+    Scored,
     Study,
     Unparsed,
     UnparsedError,
@@ -150,7 +150,7 @@ def coming(plan: AskingPlan, study: Study, before: list[Exchange]) -> list[Excha
 def _coming_steps(
     plan: AskingPlan, steps: Steps, study: Study, before: list[Exchange]
 ) -> list[Exchange]:
-    if not all(isinstance(exchange.outcome, Annotated) for exchange in before):
+    if not all(isinstance(exchange.outcome, Scored) for exchange in before):
         return []
     texts = {exchange.step: exchange.answers[-1].completion.text for exchange in before}
     return [
@@ -174,7 +174,7 @@ def _read_step(
         check(completion.text, step.study, complete=is_complete(completion))
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
-    return Annotated(Annotation()), None
+    return Scored(Annotation()), None
 
 
 def study_result(

@@ -35,7 +35,7 @@ from judge.running.records import StudyResult, read, result_of
 from judge.running.run import now, write_run
 from judge.running.session import kind_of, with_current_version
 from judge.signature import StudiesDigest, short_digest
-from judge.types import Annotated, JudgeError
+from judge.types import JudgeError, Scored
 
 # Shards
 
@@ -312,7 +312,7 @@ def rescore(run: RunFolder, out: Path | None = None) -> tuple[Path, int]:
             outcome, measures = before.outcome, None
             if before.completion:
                 outcome, measures = read(rubric, before.study, before.completion)
-            if run.reading is not None and isinstance(outcome, Annotated):
+            if run.reading is not None and isinstance(outcome, Scored):
                 measures = rubric.measured(outcome.annotation, before.study)
             n_changed += outcome != before.outcome
             yield replace(before, outcome=outcome, measures=measures)

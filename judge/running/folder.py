@@ -31,7 +31,9 @@ from judge import jsonio, rubrics, sentences
 from judge.files import descriptor_of, is_regular, open_regular
 from judge.manifest import (
     ANNOTATIONS,
+    EARLIER_SCORED,
     MANIFEST,
+    SCORED,
     SUMMARY,
     ItemRecord,
     ReadingEntry,
@@ -49,7 +51,7 @@ from judge.running.records import StudyResult, outcome_of, study_of, to_record
 from judge.signature import StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws
 from judge.stats.summary import FIXED, OUTCOMES, TableBuilder, summarise
-from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
+from judge.types import Failed, JudgeError, Outcome, Scored, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,6 +286,7 @@ class RunFolder:
             raise JudgeError(f"cannot read {path}: {error}; {_AGAIN}") from error
         if lacking := [name for name in needed if name not in present]:
             raise JudgeError(f"{path} lacks {', '.join(lacking)}; {_AGAIN}")
+        table = _with_words_of_today(table)
         if why := _table_fault(table, measures):
             raise self._odd_table(why)
         for name, counted in _counts(table).items():
@@ -338,7 +341,7 @@ class RunFolder:
         return self.summary().regrouped(counted)
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
-        """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""
+        """Yield each study with its `Scored`, `Unparsed` or `Failed`, as the references come."""
         for record in self.records():
             yield study_of(record), outcome_of(record)
 
@@ -509,7 +512,7 @@ class _RecordCheck:
         if self._is_read_again and not self._is_reading:
             lacks_answer = record["answer"] is None
             return (
-                "the study is annotated, and its 'answer' is missing"
+                "the study is scored, and its 'answer' is missing"
                 if lacks_answer
                 else None
             )
@@ -548,6 +551,21 @@ class _RecordCheck:
         return None
 
 
+def _with_words_of_today(table: pa.Table) -> pa.Table:
+    """Return a table of studies with the outcomes as this version calls them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    outcomes = table["outcome"]
+    form = outcomes.type
+    if not (pa.types.is_string(form) or pa.types.is_large_string(form)):
+        return table  # what no version wrote is refused by `_table_fault`
+    is_earlier = pc.equal(outcomes, pa.scalar(EARLIER_SCORED, form))
+    today = pc.if_else(is_earlier, pa.scalar(SCORED, form), outcomes)
+    place = table.schema.get_field_index("outcome")
+    return table.set_column(place, "outcome", today)
+
+
 def _counts(table: pa.Table) -> dict[str, int]:
     """Return how many studies a table has, and of which outcome, by their names in a summary."""
     outcomes = {
@@ -556,7 +574,7 @@ def _counts(table: pa.Table) -> dict[str, int]:
     }
     return {
         "n_studies": table.num_rows,
-        "n_scored": outcomes.get(OUTCOMES[Annotated], 0),
+        "n_scored": outcomes.get(OUTCOMES[Scored], 0),
         "n_unparsed": outcomes.get(OUTCOMES[Unparsed], 0),
         "n_failed": outcomes.get(OUTCOMES[Failed], 0),
     }

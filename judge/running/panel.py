@@ -33,10 +33,10 @@ from judge.studies import StudySet
 from judge.studies.columns import free_name
 from judge.text import counted
 from judge.types import (
-    Annotated,
     Failed,
     JudgeError,
     Outcome,
+    Scored,
     Study,
     Unparsed,
 )
@@ -132,7 +132,7 @@ def aggregate(
     whole = {measure.name: measure.is_whole for measure in how.rubric(rubric).measures}
     judged, lost = [], Counter[str]()
     for row, (study, ends) in enumerate(studies):
-        if unscored := [end for end in ends if not isinstance(end.outcome, Annotated)]:
+        if unscored := [end for end in ends if not isinstance(end.outcome, Scored)]:
             outcome: Outcome = (
                 _not_scored(how, unscored) if len(ends) > 1 else ends[0].outcome
             )
@@ -142,7 +142,7 @@ def aggregate(
         annotations = {
             end.row: end.outcome.annotation
             for end in ends
-            if isinstance(end.outcome, Annotated)
+            if isinstance(end.outcome, Scored)
         }
         if how.rule == "best":
             (picked,) = (end for end in ends if end.row == values[row]["part"])
@@ -157,7 +157,7 @@ def aggregate(
             measures[name] = (
                 None if value != value else int(value) if is_whole else float(value)
             )
-        judged.append(StudyResult(row, study, Annotated(annotation), measures, None))
+        judged.append(StudyResult(row, study, Scored(annotation), measures, None))
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
     if how.rule == "majority" and (n := _not_adding_up(rubric, scored, combined)):
         many = counted(n, "study", "studies")
@@ -166,7 +166,7 @@ def aggregate(
             f"the middle one by itself: {how.of}s may agree on an error and not on its category"
         )
     if lost:
-        n = sum(not isinstance(end.outcome, Annotated) for end in judged)
+        n = sum(not isinstance(end.outcome, Scored) for end in judged)
         unscored_by = ", ".join(
             f"{name} {lost[name]:,}" for name in how.names if name in lost
         )
@@ -204,7 +204,7 @@ def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
     reasons = [
         f"{name}: {type(outcome).__name__.lower()}, {outcome.reason}"
         for name, outcome in lost
-        if not isinstance(outcome, Annotated)
+        if not isinstance(outcome, Scored)
     ]
     why = "against all references" if how.of == "reference" else "by all judges"
     return kind(f"not scored {why}", "; ".join(reasons))

@@ -13,12 +13,12 @@ from judge.rubrics.questions import check_end, is_complete
 from judge.running.evidence import with_evidence
 from judge.stats.summary import OUTCOMES
 from judge.types import (
-    Annotated,
     Annotation,
     Completion,
     Failed,
     Measures,
     Outcome,
+    Scored,
     Study,
     Unparsed,
     UnparsedError,
@@ -62,13 +62,13 @@ def read(
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
     annotation = with_evidence(annotation, rubric, study)
-    return Annotated(annotation), rubric.measured(annotation, study)
+    return Scored(annotation), rubric.measured(annotation, study)
 
 
 def to_record(judged: StudyResult, rubric: Rubric) -> dict[str, Any]:
     """Return all that is known about one study: the reports, the outcome, its evidence."""
     study, outcome = judged.study, judged.outcome
-    annotation = outcome.annotation if isinstance(outcome, Annotated) else None
+    annotation = outcome.annotation if isinstance(outcome, Scored) else None
     return {
         "study_id": study.study_id,
         "study_class": study.study_class,
@@ -77,8 +77,8 @@ def to_record(judged: StudyResult, rubric: Rubric) -> dict[str, Any]:
         "reference": study.reference,
         "candidate": study.candidate,
         "outcome": OUTCOMES[type(outcome)],
-        "reason": None if isinstance(outcome, Annotated) else outcome.reason,
-        "detail": None if isinstance(outcome, Annotated) else outcome.detail,
+        "reason": None if isinstance(outcome, Scored) else outcome.reason,
+        "detail": None if isinstance(outcome, Scored) else outcome.detail,
         "annotation": annotation and adapter(Annotation).dump_python(annotation),
         "corrected": corrected_report(rubric, study, outcome),
         "measures": dict(judged.measures) if annotation and judged.measures else None,
@@ -101,7 +101,7 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
     """Return the candidate with the annotation's edits made, None where one is not known."""
-    if rubric.editor is None or not isinstance(outcome, Annotated):
+    if rubric.editor is None or not isinstance(outcome, Scored):
         return None
     graded = {kind.name for kind in rubric.graded}
     if any(
@@ -137,8 +137,8 @@ def answered_of(part: Mapping[str, Any]) -> CachedAnswer | None:
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
     """Return the outcome in a record."""
-    if record["outcome"] == OUTCOMES[Annotated]:
-        return Annotated(adapter(Annotation).validate_python(record["annotation"]))
+    if record["outcome"] == OUTCOMES[Scored]:
+        return Scored(adapter(Annotation).validate_python(record["annotation"]))
     kind = Unparsed if record["outcome"] == OUTCOMES[Unparsed] else Failed
     return kind(record["reason"], record["detail"])
 

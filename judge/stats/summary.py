@@ -19,11 +19,11 @@ from judge.stats.intervals import (
 from judge.stats.statistic import Statistic
 from judge.studies.columns import FIELD_NAMES
 from judge.types import (
-    Annotated,
     Failed,
     JudgeError,
     Measures,
     Outcome,
+    Scored,
     Study,
     Unparsed,
 )
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DEFAULT_BY = ("study_class",)
-OUTCOMES = {Annotated: "annotated", Unparsed: "unparsed", Failed: "failed"}
+OUTCOMES = {Scored: "scored", Unparsed: "unparsed", Failed: "failed"}
 FIXED_TEXTS = ("study_id", "study_class", "outcome", "reason", "warnings")
 FIXED = (*FIXED_TEXTS, "class_inferred")
 """The columns that every table has, whatever the rubric and the fields."""
@@ -57,7 +57,7 @@ def estimate_of(block: RunSummary | SummaryBlock, statistic: Statistic) -> Estim
 class TableBuilder:
     """Collects studies column by column; `build` gives the table.
 
-    A study that is not annotated has no number: its cells stay empty, as does that of a
+    A study that is not scored has no number: its cells stay empty, as does that of a
     measure which is undefined for a study.
     """
 
@@ -79,13 +79,11 @@ class TableBuilder:
             raise ValueError("two columns of the table of studies have one name")
 
     def add(self, study: Study, outcome: Outcome, measures: Measures | None) -> None:
-        """Append one study; `measures` belong to an annotated outcome and to no other."""
-        if (measures is not None) != isinstance(outcome, Annotated):
-            raise ValueError(
-                f"{study.study_id}: numbers go with an annotated outcome only"
-            )
+        """Append one study; `measures` belong to a scored study and to no other."""
+        if (measures is not None) != isinstance(outcome, Scored):
+            raise ValueError(f"{study.study_id}: numbers go with a scored study only")
         warnings = (
-            outcome.annotation.all_warnings if isinstance(outcome, Annotated) else ()
+            outcome.annotation.all_warnings if isinstance(outcome, Scored) else ()
         )
         row = (
             study.study_id,
@@ -93,7 +91,7 @@ class TableBuilder:
             study.class_inferred,
             *(study.fields.get(name) for name in self._fields),
             OUTCOMES[type(outcome)],
-            None if isinstance(outcome, Annotated) else outcome.reason,
+            None if isinstance(outcome, Scored) else outcome.reason,
             "; ".join(warnings) or None,
             *(
                 measures[m.name] if measures is not None else None
@@ -147,7 +145,7 @@ def summarise(
     resamples, where a statistic has its interval by bootstrap.
     Raises `JudgeError` for a field that the table has not.
     """
-    lost = table[table["outcome"] != "annotated"]
+    lost = table[table["outcome"] != "scored"]
     cells = table["warnings"].dropna()
     given = [cell.split("; ") for cell in cells]
     warnings = Counter(text for texts in given for text in set(texts))
@@ -281,10 +279,10 @@ def _block(
 ) -> dict[str, Any]:
     """Counts of outcomes and the statistics of one set of rows.
 
-    The denominator of every mean and rate is the annotated studies that have its measure. Its
+    The denominator of every mean and rate is the scored studies that have its measure. Its
     `bounds` are its least and its greatest value if the others were all at one end of the scale.
     """
-    is_scored = (rows["outcome"] == "annotated").to_numpy(dtype=bool)
+    is_scored = (rows["outcome"] == "scored").to_numpy(dtype=bool)
     scored, units = rows[is_scored], None if units is None else units[is_scored]
     statistics = {}
     for statistic in rubric.statistics:
@@ -302,7 +300,7 @@ def _block(
 
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
     """Return how many of each whole measure, None where scored studies have no defined value."""
-    scored = table[table["outcome"] == "annotated"]
+    scored = table[table["outcome"] == "scored"]
     totals = {}
     for measure in rubric.measures:
         if measure.is_whole:
@@ -325,7 +323,7 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column
 
 
 def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
-    """Return the rows of `table` of all studies, the worst annotated one first.
+    """Return the rows of `table` of all studies, the worst scored one first.
 
     Ties are in the table's order; a study that lacks a measure comes after those that have
     it. Studies without an annotation come last, unparsed before failed.
@@ -333,21 +331,21 @@ def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
     keys = {"_outcome": True} | {
         key.measure: not key.largest_first for key in rubric.worst
     }
-    ranks = table["outcome"].map({"annotated": 0, "unparsed": 1, "failed": 2})
+    ranks = table["outcome"].map({"scored": 0, "unparsed": 1, "failed": 2})
     rows = table.assign(_outcome=ranks).reset_index(drop=True)
     rows = rows.sort_values(list(keys), ascending=list(keys.values()), kind="stable")
     return [int(row) for row in rows.index]
 
 
 def worst_rows(table: pd.DataFrame, rubric: Rubric, n: int) -> list[dict[str, Any]]:
-    """Return the `n` worst annotated studies, in the order of `worst_order`.
+    """Return the `n` worst scored studies, in the order of `worst_order`.
 
     Where the rubric lists codes, each row has them under the plural of their facet.
     """
     import pandas as pd
 
     rows = table.iloc[worst_order(table, rubric)]
-    rows = rows[rows["outcome"] == "annotated"].head(n)
+    rows = rows[rows["outcome"] == "scored"].head(n)
     if rubric.codes:
         rows = rows.assign(**{rubric.codes.plural: codes(rows, rubric)})
     return [

@@ -29,7 +29,7 @@ from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
 from judge.stats.summary import OUTCOMES, patient_numbers
 from judge.stress.candidates import FIELDS, IDENTICAL, all_perturbations
-from judge.types import Annotated, Failed, JudgeError, Unparsed
+from judge.types import Failed, JudgeError, Scored, Unparsed
 
 FORMAT = 3
 RUNS = "runs"
@@ -151,7 +151,7 @@ def read_answers(run: RunFolder) -> StressAnswers:
     is_undefined = table["errors" if scale.errors else "score"].isna()
     outcomes = columns["outcome"].astype(str)
     lost = np.where(is_undefined, LOST[2], "")
-    table["lost"] = np.where(outcomes == OUTCOMES[Annotated], lost, outcomes)
+    table["lost"] = np.where(outcomes == OUTCOMES[Scored], lost, outcomes)
     references = {record["study_id"]: record["reference"] for record in run.records()}
     texts = table["study_id"].map(references)
     by_text = pd.factorize(texts.where(texts != "", table["study"]))[0]

@@ -418,13 +418,12 @@ def _fields_beside(
     for name, field in further.items():
         beside[name] = values_of(f"the field {name!r}", field)
     for name, field in further.items():
-        index = getattr(field, "index", None)
-        if not has_keys or not isinstance(index, pd.Index):
-            continue
-        if list(map(to_id, index)) != list(refs.frame.index):
-            raise JudgeError(
-                f"the field {name!r} has another index than the references"
-            )
+        if has_keys and isinstance(field, pd.Series):
+            keys = [to_id(key) for key in field.index]
+            if keys != list(refs.frame.index):
+                raise JudgeError(
+                    f"the field {name!r} has another index than the references"
+                )
         n = len(beside[name])
         if n != len(refs.frame):
             raise JudgeError(

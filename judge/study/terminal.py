@@ -33,7 +33,7 @@ def audit(
     for side in ("reference", "candidate"):
         yield from _heading(capital(side))
         yield _marked(view[side], styles, has_colour=has_colour)
-    if record["outcome"] == "annotated":
+    if record["outcome"] == "scored":
         yield from _annotation(view, record["measures"], rubric)
     else:
         yield from _heading(f"{record['outcome'].capitalize()}: {record['reason']}")

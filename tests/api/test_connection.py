@@ -19,7 +19,7 @@ from judge.backends.connection import Connection
 from judge.backends.openai import OPENAI_URL, key_name
 from judge.backends.openai_client import OpenAIClient
 from judge.prompts import STRUCTURED, TEXT
-from judge.types import Annotated, JudgeError
+from judge.types import JudgeError, Scored
 
 GREEN = rubrics.load("green")
 PROXIES = (
@@ -114,7 +114,7 @@ def test_what_is_for_this_machine_goes_through_no_proxy(
         for name in PROXIES:
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
         ends, said = judged(server.url.replace("127.0.0.1", host), tmp_path)
-        assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+        assert all(isinstance(end.outcome, Scored) for end in ends.values())
         assert not proxy.requests
         assert not said
 
@@ -125,7 +125,7 @@ def test_a_proxy_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with Hostile(reply(completion())) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
         ends, (said,) = judged("http://judge.example:8000/v1", tmp_path)
-    assert isinstance(ends["study-0000"].outcome, Annotated)
+    assert isinstance(ends["study-0000"].outcome, Scored)
     assert "through the proxy http://127.0.0.1:" in said
     assert "hunter2" not in said
     assert proxy.requests[0].startswith(
@@ -142,7 +142,7 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert not server.requests
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         ends, _ = judged(server.url, tmp_path)
-    assert isinstance(ends["study-0000"].outcome, Annotated)
+    assert isinstance(ends["study-0000"].outcome, Scored)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from judge.rubrics import Rubric
 from judge.running.progress import RunStoppedError
 from judge.running.records import StudyResult
 from judge.studies import from_python
-from judge.types import Annotated, Failed, JudgeError, Unparsed
+from judge.types import Failed, JudgeError, Scored, Unparsed
 
 both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
@@ -44,7 +44,7 @@ def test_every_kind_of_trouble(
             assert end.measures is None
             assert end.attempt == 1
         else:
-            assert isinstance(end.outcome, Annotated)
+            assert isinstance(end.outcome, Scored)
             assert end.measures == rubric.measured(server.annotation(key), end.study)
     by_study = server.stats().by_study
     assert {key for key in keys(300) if by_study[key] > 1} == set(plans)
@@ -61,14 +61,14 @@ def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_
     ends, _ = runner(40)
     assert isinstance(ends["study-0007"].outcome, Failed)
     assert ends["study-0007"].outcome.reason == "status 500"
-    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 39
+    assert sum(isinstance(end.outcome, Scored) for end in ends.values()) == 39
     stats = server.stats()
     assert stats.by_study["study-0007"] <= 8
     assert all(stats.by_study[key] == 1 for key in keys(40) if key != "study-0007")
     server.set_faults(studies={})
     server.reset()
     ends, _ = runner(40)
-    assert isinstance(ends["study-0007"].outcome, Annotated)
+    assert isinstance(ends["study-0007"].outcome, Scored)
     assert server.stats().by_study == {"study-0007": 1}
 
 
@@ -80,7 +80,7 @@ def test_an_outage_costs_its_time_and_little_more(
     ends, progress = runner(300)
     took = time.monotonic() - began
     assert len(ends) == 300
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert all(isinstance(end.outcome, Scored) for end in ends.values())
     assert took >= 2.5
     assert "timeout" not in progress.retries, "nothing waits for what is lost"
     # Those that were under way, and then one at a time, at most every quarter of a second.
@@ -150,7 +150,7 @@ def test_a_refused_parameter_is_left_out(server: FaultServer, runner: Runner) ->
         },
     )
     ends, _ = runner(20, concurrency=1)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert all(isinstance(end.outcome, Scored) for end in ends.values())
     assert server.stats().requests == 20 + 2
     last = server.requests()[-1]["body"]
     assert "temperature" not in last
@@ -169,9 +169,7 @@ def test_the_key_is_sent_and_kept_nowhere(
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     asking = {"judge": "model-x", "base_url": server.url, "cache": tmp_path}
     server.set_faults(api_keys=(secret,))
-    assert list(annotate(["study-0001"], ["Clear."], **asking)["outcome"]) == [
-        "annotated"
-    ]
+    assert list(annotate(["study-0001"], ["Clear."], **asking)["outcome"]) == ["scored"]
     server.set_faults(api_keys=("another",))
     with pytest.raises(JudgeError) as caught:
         annotate(["study-0002"], ["Clear."], **asking)
@@ -204,7 +202,7 @@ def test_it_stops_and_stops_there_again(server: FaultServer, runner: Runner) -> 
     unreadable(server, 60)
     ends, progress = runner(200, concurrency=8, give_up_after=0)
     assert len(ends) == 200
-    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 140
+    assert sum(isinstance(end.outcome, Scored) for end in ends.values()) == 140
     assert progress.from_cache == asked
 
 
@@ -230,7 +228,7 @@ def pool(
 
 def test_they_share_the_load(server: FaultServer, runner: Runner, pool: Any) -> None:
     other, run = pool
-    assert all(isinstance(end.outcome, Annotated) for end in run(100).values())
+    assert all(isinstance(end.outcome, Scored) for end in run(100).values())
     asked = [each.stats().requests for each in (server, other)]
     assert sum(asked) == 100, "each question goes to one of them"
     assert min(asked) > 20
@@ -246,6 +244,6 @@ def test_a_dead_server_is_left_out(
 ) -> None:
     other, run = pool
     other.stop()
-    assert all(isinstance(end.outcome, Annotated) for end in run(300).values())
+    assert all(isinstance(end.outcome, Scored) for end in run(300).values())
     assert [line.split()[0] for line in runner.said] == [other.url]
     assert server.stats().requests == 300

@@ -22,7 +22,7 @@ from judge.running.forecast import forecast
 from judge.running.policy import RequestPolicy
 from judge.running.run import RunResult, run
 from judge.running.session import JudgeSession
-from judge.types import Annotated
+from judge.types import Scored
 
 Made = Callable[[int], Shell]
 N = 8
@@ -38,7 +38,7 @@ def test_both_replies_agree(
     assert server.stats().by_mode == {"json_schema": 20, "text": 20}
     for name, end in structured.items():
         expected = with_evidence(server.annotation(name), rubric, end.study)
-        assert end.outcome == text[name].outcome == Annotated(expected)
+        assert end.outcome == text[name].outcome == Scored(expected)
         assert end.measures == rubric.measured(server.annotation(name), end.study)
 
 

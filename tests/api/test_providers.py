@@ -22,7 +22,7 @@ from judge.backends import JudgeSettings, hosted, models
 from judge.backends.hosted import HostedJudge
 from judge.running.cost import Prices
 from judge.running.records import StudyResult
-from judge.types import Annotated, Failed, JudgeError, Study, Unparsed, Usage
+from judge.types import Failed, JudgeError, Scored, Study, Unparsed, Usage
 
 PAIRS = ("examples/preds.json", "examples/refs.json")
 EXAMPLES = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def test_a_claude_model_is_asked_by_the_messages_api(
     server: ProviderServer, tmp_path: Path
 ) -> None:
     end, _, progress = judged(server, tmp_path, "anthropic")
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     (asked,) = server.asked
     assert asked.path == "/v1/messages"
     assert asked.headers["authorization"] == "Bearer sk-anthropic"
@@ -114,7 +114,7 @@ def test_a_gemini_model_is_asked_by_the_gemini_api(
     server: ProviderServer, tmp_path: Path
 ) -> None:
     end, _, _ = judged(server, tmp_path, "google")
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     (asked,) = server.asked
     assert asked.path == "/v1/models/gemini-3.5-flash-lite:generateContent"
     assert asked.headers["x-goog-api-key"] == "sk-google"
@@ -136,7 +136,7 @@ def test_a_model_of_openai_that_reasons_is_asked_with_its_least_effort(
     server: ProviderServer, tmp_path: Path
 ) -> None:
     end, _, _ = judged(server, tmp_path, "openai")
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     (asked,) = server.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.body["reasoning_effort"] == "none"
@@ -153,7 +153,7 @@ def test_azure_is_asked_at_its_own_path_with_its_own_key(
     server: ProviderServer, tmp_path: Path
 ) -> None:
     end, _, _ = judged(server, tmp_path, "azure")
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     (asked,) = server.asked
     assert asked.path == "/openai/v1/chat/completions"
     assert asked.headers["authorization"] == "Bearer sk-azure"
@@ -320,7 +320,7 @@ def test_an_unknown_model_loses_what_a_refusal_names(
     }
     server.refusals = [(400, {"type": "error", "error": error})]
     end, run, _ = judged(server, tmp_path, provider, model=name[provider])
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     if provider == "anthropic":  # it is not even sent to a Claude that the table lacks
         assert all("temperature" not in each.body for each in server.asked)
         return
@@ -338,7 +338,7 @@ def test_an_overloaded_provider_is_asked_again(
     error = {"type": "overloaded_error", "message": "Overloaded", "code": 529}
     server.refusals = [(529, {"type": "error", "error": error})]
     end, _, progress = judged(server, tmp_path, provider)
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     assert progress.retries == {"status 529": 1}
 
 
@@ -510,7 +510,7 @@ def test_an_answer_of_an_earlier_version_is_found(
     earlier = {"model": "openai:own", "max_tokens": 2048}
     judged(server, tmp_path, "openai", **earlier)
     end, _, progress = judged(server, tmp_path, "openai", model="openai:own")
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     assert (progress.asked, progress.from_cache) == (0, 1)
     server.text = ANSWER[:40]
     server.changes = {}
@@ -520,7 +520,7 @@ def test_an_answer_of_an_earlier_version_is_found(
     judged(server, tmp_path / "other", "openai", **earlier)
     server.changes, server.text = {}, ANSWER
     end, _, progress = judged(server, tmp_path / "other", "openai", model="openai:own")
-    assert isinstance(end.outcome, Annotated), (
+    assert isinstance(end.outcome, Scored), (
         "one that was cut is asked for with more room"
     )
     assert progress.asked == 1

@@ -30,7 +30,7 @@ from judge.cache import canonical, key_of
 from judge.cache.answers import answer_to
 from judge.cache.store import CompletionCache
 from judge.running.folder import RunFolder
-from judge.types import Annotated, Completion, Failed, JudgeError
+from judge.types import Completion, Failed, JudgeError, Scored
 
 NEVER, BEFORE, NOW = Accepted.NEVER, Accepted.BEFORE, Accepted.NOW
 
@@ -237,7 +237,7 @@ def ends_of(runner: Runner, n: int, **policy: object) -> dict[str, str]:
     return {
         key: end.outcome.reason
         for key, end in ends.items()
-        if not isinstance(end.outcome, Annotated)
+        if not isinstance(end.outcome, Scored)
     }
 
 

@@ -20,7 +20,7 @@ from judge.backends.base import (
 )
 from judge.backends.openai_client import OpenAIReplies
 from judge.backends.waits import LONGEST_WAIT
-from judge.types import Annotated, Failed, JudgeError, Usage
+from judge.types import Failed, JudgeError, Scored, Usage
 
 
 def openais(
@@ -234,7 +234,7 @@ def test_an_odd_usage_is_no_reason_to_lose_an_answer(
 ) -> None:
     with Hostile(reply(completion(usage=usage))) as server:
         end = judged(server.url, tmp_path)[0]["study-0000"]
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     assert end.completion is not None
     assert end.completion.text == ANSWER
     is_known = isinstance(usage, dict) and "prompt_tokens_details" in usage

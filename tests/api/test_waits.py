@@ -11,7 +11,7 @@ from running import Runner
 
 from judge.backends.waits import LONGEST_WAIT, retry_after
 from judge.cli.progress import OutageLog, with_option
-from judge.types import Annotated
+from judge.types import Scored
 
 NOON = "Sat, 28 Nov 2026 12:00:00 GMT"
 
@@ -70,7 +70,7 @@ def test_a_date_is_waited_for(server: FaultServer, runner: Runner) -> None:
     )
     began = time.monotonic()
     ends = runner(1, max_requests=1)[0]
-    assert not isinstance(ends["study-0000"].outcome, Annotated)
+    assert not isinstance(ends["study-0000"].outcome, Scored)
     assert time.monotonic() - began >= 0.9, "a date has whole seconds"
     assert server.stats().requests <= 8
 

@@ -9,7 +9,7 @@ import pytest
 
 from judge import prompts, rubrics
 from judge.running.records import StudyResult, study_of, to_record
-from judge.types import Annotated, Failed, Study, UnparsedError
+from judge.types import Failed, Scored, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
 
@@ -79,7 +79,7 @@ def test_the_modality_is_kept_for_reading_again() -> None:
     annotation = RUBRIC.parse(reply("birads"), study)
     measured = RUBRIC.measured(annotation, study)
     assert measured["urgent_birads"] == 1
-    end = StudyResult(0, study, Annotated(annotation), measured, None)
+    end = StudyResult(0, study, Scored(annotation), measured, None)
     assert study_of(to_record(end, RUBRIC)) == study
     plain = Study("a", "Mass.", "Mass.")
     assert "modality" not in to_record(

@@ -20,7 +20,7 @@ from judge.running.combining import entries, rescore
 from judge.running.folder import RunFolder
 from judge.running.forecast import forecast
 from judge.running.run import run
-from judge.types import Annotated, Failed, JudgeError, Unparsed
+from judge.types import Failed, JudgeError, Scored, Unparsed
 
 REFERENCE = "Small effusion. Heart normal. No mass."
 GOOD = (REFERENCE, "Small effusion. Heart normal. Mass.")
@@ -32,7 +32,7 @@ def test_a_study_takes_four_questions_and_is_scored_by_their_answers(
 ) -> None:
     with server() as running:
         (end,), progress = judged(session(running.url, tmp_path), studies(GOOD))
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     assert end.measures is not None
     assert end.measures["precision"] == end.measures["recall"] == 2 / 3
     assert end.measures["n_contradicted"] == 2
@@ -106,7 +106,7 @@ def test_a_killed_run_goes_on_with_the_answers_that_it_had(tmp_path: Path) -> No
         ends, progress = judged(
             session(running.url, tmp_path / "cache"), studies(*pairs)
         )
-        assert all(isinstance(end.outcome, Annotated) for end in ends)
+        assert all(isinstance(end.outcome, Scored) for end in ends)
         assert [end.measures and end.measures["recall"] for end in ends] == [0.5] * 12
         # Only what was under way when it was killed may have been answered in vain.
         assert progress.from_cache > 0
@@ -122,12 +122,12 @@ def test_an_answer_that_failed_fails_its_study_and_no_other(tmp_path: Path) -> N
         assert failed.outcome.reason == "too long"
         assert failed.outcome.detail.startswith("verdicts on the candidate: ")
         assert (failed.completion, failed.measures) == (None, None)
-        assert isinstance(good.outcome, Annotated)
+        assert isinstance(good.outcome, Scored)
         assert (progress.failed, progress.unparsed) == (1, 0)
         # What was answered is not asked again.
         running.set_faults(studies={})
         (mended, _), progress = judged(session(running.url, tmp_path), given)
-        assert isinstance(mended.outcome, Annotated)
+        assert isinstance(mended.outcome, Scored)
         assert progress.asked == 1
 
 
@@ -146,7 +146,7 @@ def test_an_answer_that_stays_unreadable_makes_its_study_unparsed(
         assert (unread.measures, unread.attempt) == (None, 1)
         # Both phrases, and once more what could not be read; verdicts are not asked for.
         assert len(unread.earlier) == 3
-        assert isinstance(good.outcome, Annotated)
+        assert isinstance(good.outcome, Scored)
         _, again = judged(session(running.url, tmp_path), given)
         assert (progress.unparsed, again.unparsed, again.asked) == (1, 1, 0)
 
@@ -156,7 +156,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_by_itself(
 ) -> None:
     with server(studies={key(GOOD[0], GOOD[1]): first(Fault.MALFORMED)}) as running:
         (end,), progress = judged(session(running.url, tmp_path), studies(GOOD))
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     assert (progress.asked, end.attempt, len(end.earlier)) == (5, 1, 5)
 
 
@@ -182,7 +182,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
                 other.put(one)  # type: ignore[arg-type]
         ends, progress = judged(session(running.url, tmp_path / "other"), given)
     assert progress.asked == 0
-    assert [type(end.outcome) for end in ends] == [Annotated, Unparsed, Annotated]
+    assert [type(end.outcome) for end in ends] == [Scored, Unparsed, Scored]
     assert done.summary.n_scored == 2
     both = "prompt:facts-phrases@2+", ",facts-verdicts@2+"
     assert all(one in before.signature for one in both)
@@ -197,7 +197,7 @@ def test_a_wording_of_ones_own_takes_the_place_of_its_like(tmp_path: Path) -> No
         asked = session(running.url, tmp_path / "cache", prompt=str(own))
         (end,), _ = judged(asked, studies(GOOD))
     assert [prompt.name for prompt in asked.judge.prompts] == ["own", "facts-verdicts"]
-    assert isinstance(end.outcome, Annotated)
+    assert isinstance(end.outcome, Scored)
     own.write_text(
         text.replace("asks: report\n", "").replace("$report", "$reference $candidate")
     )

@@ -17,7 +17,7 @@ from judge import rubrics
 from judge.rubrics.categories import error_item
 from judge.rubrics.fineradscore.parse import NAMES
 from judge.stats.summary import TableBuilder, summarise
-from judge.types import Annotated, Annotation, Category, Edit, Study
+from judge.types import Annotation, Category, Edit, Scored, Study
 
 RUBRIC = rubrics.load("fineradscore")
 N = 10_000
@@ -37,7 +37,7 @@ def summary_of(shares: dict[int, float]) -> dict[str, Any]:
         annotation = Annotation(errors)
         measures = RUBRIC.measured(annotation, study)
         for _ in range(round(share * N)):
-            table.add(study, Annotated(annotation), measures)
+            table.add(study, Scored(annotation), measures)
     return summarise(table.build(), RUBRIC)
 
 

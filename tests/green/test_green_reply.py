@@ -16,9 +16,9 @@ from judge.rubrics.categories import CATEGORIES, KEY, LEVELS
 from judge.rubrics.green.parse import count_name, green_error, matched_item
 from judge.running.records import read
 from judge.types import (
-    Annotated,
     Annotation,
     Completion,
+    Scored,
     Study,
     Unparsed,
     UnparsedError,
@@ -202,7 +202,7 @@ def test_an_object_that_was_closed_before_it_was_cut_is_whole() -> None:
     for mode, ends in (("json_schema", ("\n" * 50, "", " ")), ("json", ("\n\n",))):
         for end in ends:
             cut = Completion(text + end, "length", "m", mode=mode)
-            assert isinstance(read(GREEN, STUDY, cut)[0], Annotated)
+            assert isinstance(read(GREEN, STUDY, cut)[0], Scored)
     for cut in (text[:-1], text[: text.rindex("[")], text + "\n{", "{}{", ""):
         outcome = read(
             GREEN, STUDY, Completion(cut, "length", "m", mode="json_schema")
@@ -234,7 +234,7 @@ def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
         Completion(text, "stop", "m", mode="json_schema"),
     ):
         assert isinstance(read(GREEN, STUDY, completion)[0], Unparsed)
-    assert isinstance(read(GREEN, STUDY, Completion(text, "stop", "m"))[0], Annotated)
+    assert isinstance(read(GREEN, STUDY, Completion(text, "stop", "m"))[0], Scored)
 
 
 @pytest.mark.parametrize(

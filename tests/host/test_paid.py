@@ -141,7 +141,7 @@ def test_odd_usage_is_an_unknown_cost_and_no_loss(tmp_path: Path, odd: Any) -> N
     body = odd.encode() if odd in TWICE else completion(usage=odd)
     with Hostile(reply(body)) as server:
         progress, ends = judged(server.url, tmp_path, n=2)
-        assert [type(end.outcome).__name__ for end in ends] == ["Annotated"] * 2
+        assert [type(end.outcome).__name__ for end in ends] == ["Scored"] * 2
         assert progress.cost == "unknown"
         assert len(server.requests) == 2
     with CompletionCache(tmp_path) as cache:
@@ -207,7 +207,7 @@ def test_a_small_packed_reply_is_read(tmp_path: Path) -> None:
     packed = gzip.compress(TEXT.encode())
     with Hostile(reply(packed, "200 OK", "Content-Encoding: gzip")) as server:
         _, ends = judged(server.url, tmp_path, n=1)
-    assert type(ends[0].outcome).__name__ == "Annotated"
+    assert type(ends[0].outcome).__name__ == "Scored"
 
 
 def test_certificates_that_cannot_be_read_are_named(

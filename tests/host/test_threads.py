@@ -40,7 +40,7 @@ def annotate(server: FaultServer, cache: Path) -> list[str]:
 def test_three_threads_pay_once(server: FaultServer, tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         runs = [pool.submit(annotate, server, tmp_path / "cache") for _ in range(3)]
-    assert [run.result() for run in runs] == [["annotated"] * N] * 3
+    assert [run.result() for run in runs] == [["scored"] * N] * 3
     assert server.stats().requests == N
 
 
@@ -109,11 +109,11 @@ def test_a_cancelled_call_takes_no_answer_from_the_others(
     same, another = outcomes(background, 0), outcomes(background, 2)
     server.wait_for(lambda stats: stats.in_flight == 3)
     assert cancelled.cancel()
-    assert same() == another() == ["Annotated"]
+    assert same() == another() == ["Scored"]
     with pytest.raises(CancelledError):
         cancelled.result()
     # What the cancelled call had sent is paid for, and was kept.
-    assert outcomes(background, 1)() == ["Annotated"]
+    assert outcomes(background, 1)() == ["Scored"]
     assert server.stats().requests == 3
 
 
@@ -135,8 +135,8 @@ def test_an_error_of_one_call_is_not_another_s(
     well = outcomes(background, 0, 1)
     with pytest.raises(judge.JudgeError, match="the rubric failed"):
         outcomes(background, 3)()
-    assert well() == ["Annotated"] * 2
-    assert outcomes(background, 2)() == ["Annotated"]
+    assert well() == ["Scored"] * 2
+    assert outcomes(background, 2)() == ["Scored"]
 
 
 def test_a_cancelled_question_is_not_sent_again(

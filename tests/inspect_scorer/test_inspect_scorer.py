@@ -101,7 +101,7 @@ def test_the_scores_are_those_of_a_run_with_their_evidence(tmp_path: Path) -> No
         score = only_score(one)
         assert score.value == row.green
         assert score.explanation == row.answer
-        assert score.metadata["outcome"] == "annotated"
+        assert score.metadata["outcome"] == "scored"
         assert score.metadata["measures"]["n_significant"] == row.n_significant
         assert score.metadata["signature"].startswith("green:")
         assert score.metadata["judge_note"] == table.attrs["note"]

@@ -54,4 +54,4 @@ def test_a_refused_reply_fails_its_study_and_is_counted(
     records = {record["study_id"]: record for record in RunFolder.open(out).records()}
     assert records["hit"]["reason"] == "own reply refused"
     assert rubric.title in records["hit"]["detail"]
-    assert records["plain"]["outcome"] == "annotated"
+    assert records["plain"]["outcome"] == "scored"

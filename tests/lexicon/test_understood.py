@@ -33,7 +33,7 @@ def test_what_is_not_understood_fails_under_every_rubric(rubric):
 
 def test_what_is_understood_is_judged():
     texts = TEXTS["understood"]
-    assert outcomes(texts) == [("annotated", "")] * len(texts)
+    assert outcomes(texts) == [("scored", "")] * len(texts)
 
 
 def test_statements_are_counted():

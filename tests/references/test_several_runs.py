@@ -18,7 +18,7 @@ from judge.rubrics.derived import Aggregation
 from judge.running.folder import RunFolder
 from judge.running.panel import aggregate, numbers
 from judge.running.records import StudyResult
-from judge.types import Annotated, Study, Unparsed
+from judge.types import Scored, Study, Unparsed
 
 PREDS = EXAMPLES / "preds_alder.json"
 READERS = ("Adams", "Baker", "Chen")
@@ -155,7 +155,7 @@ def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     rubric, study = rubrics.load("green"), Study("s", "r", "c")
     annotation = rubric.parse(green(), study, complete=True)
     scored = StudyResult(
-        0, study, Annotated(annotation), rubric.measured(annotation, study), None
+        0, study, Scored(annotation), rubric.measured(annotation, study), None
     )
     lost = StudyResult(1, study, Unparsed("truncated"), None, None)
     how = Aggregation("reference", "best", ("1", "2"))

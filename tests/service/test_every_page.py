@@ -31,7 +31,7 @@ from judge.rubrics.categories import error_item
 from judge.running.folder import RunFolder
 from judge.tables import comparison as tables_of
 from judge.tables import document
-from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
+from judge.types import Annotation, Completion, Edit, Scored, Study, Usage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -299,7 +299,7 @@ def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
     )
     study = Study("long", text, text, "normal", fields={})
     answer = Completion("{}", "stop", "model-1", Usage(1200, 34, 200))
-    end = (study, Annotated(annotation), rubric.measured(annotation, study), answer)
+    end = (study, Scored(annotation), rubric.measured(annotation, study), answer)
     file = tmp_path / "long.html"
     file.write_text(
         "".join(run_page(write_run(tmp_path / "long", rubric, [end]))), "utf-8"

@@ -115,7 +115,7 @@ def judged(
 
 def said_of(record: dict[str, Any]) -> list[tuple[str, bool]] | None:
     """The errors of a record's annotation, None where it was not scored."""
-    if record["outcome"] != "annotated":
+    if record["outcome"] != "scored":
         return None
     items = [
         item["labels"]
@@ -241,9 +241,7 @@ def test_repeats_by_hand(made: Path, tmp_path: Path) -> None:
     each = [
         {r["study_id"]: r for r in RunFolder.open(path).records()} for path in paths
     ]
-    names = [
-        n for n in each[0] if all(run[n]["outcome"] == "annotated" for run in each)
-    ]
+    names = [n for n in each[0] if all(run[n]["outcome"] == "scored" for run in each)]
     assert (found["n"], found["n"] + found["lost"]) == (len(names), len(each[0]))
     clean = [[run[n]["measures"]["n_significant"] == 0 for run in each] for n in names]
     assert found["flips"]["k"] == sum(0 < sum(row) < 3 for row in clean)

@@ -21,7 +21,7 @@ from judge.prompts import load as load_prompt
 from judge.rubrics.green import RUBRIC
 from judge.running.evidence import with_evidence
 from judge.running.records import outcome_of
-from judge.types import Annotated, Annotation, Completion, Study
+from judge.types import Annotation, Completion, Scored, Study
 
 PROMPT = """\
 name: tiny
@@ -54,7 +54,7 @@ class Taught:
         for study, annotation in zip(self.studies, self.annotations, strict=True):
             # What was taught speaks of other reports: that is a warning, and no other annotation.
             expected = with_evidence(annotation, RUBRIC, study)
-            assert outcome_of(found[study.study_id]) == Annotated(expected)
+            assert outcome_of(found[study.study_id]) == Scored(expected)
 
     def write(self, folder: Path) -> None:
         """Write the studies as the command line reads them."""

@@ -140,7 +140,7 @@ class RunView {
       score: (row) => this.score(name, value(row)),
       count: (row) => (value(row) ? el("span", { class: tone ? `pill tone-${tone}` : "pill" }, String(value(row))) : String(value(row) ?? "")),
       codes: (row) => codesOf(value(row), this.labels.codes).map(({ name: code, text }) => el("abbr", { title: text }, code)),
-      outcome: (row) => (value(row) === "annotated" ? value(row) : el("strong", {}, isolated([value(row), this.index.reason[row]].filter(Boolean).join(": ")))),
+      outcome: (row) => (value(row) === "scored" ? value(row) : el("strong", {}, isolated([value(row), this.index.reason[row]].filter(Boolean).join(": ")))),
       class: (row) => isolated(value(row) ?? "(none)"),
     }[kind];
   }

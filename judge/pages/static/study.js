@@ -102,7 +102,7 @@ function findings(column, hasTitle) {
     hasTitle ? el("h3", {}, isolated(title), link ? [" ", link] : null) : null,
     facts.length ? factList(facts) : null,
     note ? el("p", { class: "small" }, note) : null,
-    record ? [record.outcome === "annotated" ? judged(column, record, labels) : unscored(record), answer(record, asked)] : null);
+    record ? [record.outcome === "scored" ? judged(column, record, labels) : unscored(record), answer(record, asked)] : null);
 }
 
 function unscored({ outcome, reason, detail }) {
@@ -164,7 +164,7 @@ function answer({ answer: reply = null, attempt = 0, outcome }, asked) {
   return el("details", { class: "answer", on: { toggle: (event) => open(event).catch(alarm) } },
     el("summary", {}, asked ? "Raw answer, and what was asked" : "Raw answer"),
     reply ? [el("pre", { class: "text", dir: "auto", tabindex: "0" }, clipped(reply.text || "(empty)")), factList(circumstances(reply, attempt))]
-      : el("p", {}, outcome === "annotated" ? "A reader's annotation has none." : "The judge gave no answer."),
+      : el("p", {}, outcome === "scored" ? "A reader's annotation has none." : "The judge gave no answer."),
     question);
 }
 
