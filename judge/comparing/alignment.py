@@ -20,10 +20,7 @@ from judge.studies.columns import FIELD_NAMES, as_text, model_of
 from judge.types import Annotated, JudgeError
 
 SIDES = ("references", "candidates")
-_ROLES = {
-    "references": ("refs", "reference_field"),
-    "candidates": ("preds", "candidate_field"),
-}
+_ROLES = {"references": "refs", "candidates": "preds"}
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,11 @@ class AlignedRuns:
         wanted = list(names)
         table, rows = self.runs[run].columns(wanted), self.rows[run].tolist()
         # Row -1, of a study that the run lacks, is the last.
-        cells = {name: [*table[name].to_pylist(), None] for name in wanted}
-        return {name: [column[row] for row in rows] for name, column in cells.items()}
+        columns = {}
+        for name in wanted:
+            cells = [*table[name].to_pylist(), None]
+            columns[name] = [cells[row] for row in rows]
+        return columns
 
     def numbers(self, run: int, names: Iterable[str]) -> dict[str, Values]:
         """Return columns of numbers, one value a study; NaN where a run has none."""
@@ -121,16 +121,19 @@ class AlignedRuns:
                 continue
             wanted = set(np.array(self.study_ids, object)[rows >= 0].tolist())
             texts = digests(self.runs[index].records(of_any_version=True), wanted)
-            if missing := wanted - texts.keys():
+            missing = wanted - texts.keys()
+            if missing:
                 raise JudgeError(
                     f"the {ANNOTATIONS} of {name} lacks {len(missing):,} studies, "
                     f"{min(missing)!r} among them; judge them again"
                 )
             for study_id, sides in sorted(texts.items()):
-                if (text := sides[SIDES.index(side)]) is not None:
-                    before, other = known.setdefault(study_id, (text, name))
-                    if before != text:
-                        differing.setdefault((other, name), []).append(study_id)
+                text = sides[SIDES.index(side)]
+                if text is None:
+                    continue
+                before, other = known.setdefault(study_id, (text, name))
+                if before != text:
+                    differing.setdefault((other, name), []).append(study_id)
         return [(*names, ids) for names, ids in differing.items()]
 
     def records(
@@ -160,13 +163,15 @@ def align(
 
 
 def _file(run: Run, side: str) -> object:
-    role, field = _ROLES[side]
-    file, arguments = run.manifest.input_of(role), run.manifest.arguments
+    file, settings = run.manifest.input_of(_ROLES[side]), run.manifest.settings
     # How a reader's reports were read from their file is not in the reader's run.
     if file is None or run.reading is not None:
         return None
-    read_as = (run.manifest.section, arguments.get("id_field"), arguments.get(field))
-    return (file.sha256, *read_as)
+    if settings is None:
+        return (file.sha256, run.manifest.section)
+    columns = settings.columns
+    of_side = {"references": columns.reference, "candidates": columns.candidate}
+    return (file.sha256, run.manifest.section, columns.id, of_side[side])
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,10 @@ from judge.manifest import (
     RunManifest,
     read_answers_manifest,
 )
+from judge.rubrics.derived import Aggregation, Rule
 from judge.running.asking import COMPOSED
 from judge.running.folder import Run, claim, damaged, lines_of
-from judge.running.panel import Aggregation, Rule, aggregate, apart
+from judge.running.panel import aggregate, apart
 from judge.running.records import StudyResult, read, result_of
 from judge.running.run import now, write_run
 from judge.running.session import kind_of, with_current_version
@@ -145,7 +146,6 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
             judge_version=version,
             notes=[*about, *said],
             at=at,
-            arguments={"rule": rule, "runs": [str(run.path) for run in runs]},
         )
         return with_current_version(made, first.rubric)
 
@@ -234,7 +234,7 @@ def _studies(run: Run) -> dict[str, str]:
 
 
 def _settings_digest(run: Run, without: str = "") -> str:
-    settings = run.manifest.settings()
+    settings = run.manifest.judge_parts()
     stated = [f"{name}:{text}" for name, text in settings.items() if name != without]
     return short_digest(["|".join(stated)])
 

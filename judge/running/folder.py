@@ -44,7 +44,7 @@ from judge.manifest import (
     read_summary,
 )
 from judge.rubrics.contract import Rubric
-from judge.rubrics.derived import for_prompt, on_scale, restrict
+from judge.rubrics.derived import Aggregation, for_prompt, on_scale, restrict
 from judge.running.records import StudyResult, outcome_of, study_of, to_record
 from judge.signature import StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from judge.running.panel import Aggregation
 
 TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
@@ -233,8 +232,6 @@ class Run:
         """What it is made of, None for the run of one judge against one reference a study."""
         if (combined := self.manifest.combined) is None:
             return None
-        from judge.running.panel import Aggregation
-
         names = tuple(part.name for part in combined.parts)
         return Aggregation(combined.of, combined.rule, names)
 

@@ -14,8 +14,9 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
+from judge.rubrics.derived import Aggregation
 from judge.running.folder import Run
-from judge.running.panel import Aggregation, aggregate, numbers
+from judge.running.panel import aggregate, numbers
 from judge.running.records import StudyResult
 from judge.types import Annotated, Study, Unparsed
 
