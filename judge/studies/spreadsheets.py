@@ -47,10 +47,9 @@ def read(name: str, data: bytes, most: int) -> Columns:
         workbook = openpyxl.load_workbook(
             io.BytesIO(data), read_only=True, data_only=True
         )
-        sheets = {
-            sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)]
-            for sheet in workbook.worksheets
-        }
+        sheets = {}
+        for sheet in workbook.worksheets:
+            sheets[sheet.title] = list(map(list, sheet.iter_rows(values_only=True)))
     # openpyxl raises what its parsers and its own checks raise.
     except (
         zipfile.BadZipFile,

@@ -58,9 +58,8 @@ _EXPANSION = frozenset({"volume", "inspiration", "inspiratory", "effort"})
 _DIRECTIONS = frozenset({"worse", "better"})
 _NEAR = 3
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
-_NUMBERS = {
-    word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))
-}
+_NUMBERS = {name: n for n, name in enumerate(_COUNTS, start=2)}
+_NUMBERS |= {str(n): n for n in _NUMBERS.values()}
 _MOST_BETWEEN = 5
 _BETWEEN_DESCRIBED = (
     Kind.LEVEL,
@@ -138,9 +137,8 @@ class Head:
         own: list[dict[Kind, dict[int, frozenset[str]]]] = [{}, {}]
         for kind in (Kind.LEVEL, Kind.CHANGE):
             stated = sorted(self.modifiers.get(kind, {}).items())
-            if _alternate(
-                [min(site) for site in sites], [token for token, _ in stated]
-            ):
+            tokens = [token for token, _ in stated]
+            if _alternate([min(site) for site in sites], tokens):
                 for part, (token, tags) in zip(own, stated, strict=True):
                     part[kind] = {token: tags}
         if not own[0]:
@@ -148,9 +146,7 @@ class Head:
         for part, site in zip(own, sites, strict=True):
             for kind in (Kind.SIDE, Kind.PLACE):
                 there = self.modifiers.get(kind, {})
-                part[kind] = {
-                    token: tags for token, tags in there.items() if token in site
-                }
+                part[kind] = {token: there[token] for token in there if token in site}
         return [replace(self, modifiers=self.modifiers | part) for part in own]
 
     def _two_sites(self) -> list[list[int]] | None:
@@ -179,14 +175,15 @@ class Head:
         if len(sites) != 2:
             return None
         for kind in (Kind.SIDE, Kind.PLACE):
-            there = self.modifiers.get(kind, {})
-            first, second = (
-                frozenset[str]().union(*(there.get(token, ()) for token in site))
-                for site in sites
-            )
+            first = self._tags_at(kind, sites[0])
+            second = self._tags_at(kind, sites[1])
             if first and second:
                 return None if first & second else sites
         return None
+
+    def _tags_at(self, kind: Kind, tokens: Sequence[int]) -> frozenset[str]:
+        there = self.modifiers.get(kind, {})
+        return frozenset[str]().union(*(there.get(token, ()) for token in tokens))
 
 
 def _alternate(sites: list[int], stated: list[int]) -> bool:
@@ -206,7 +203,8 @@ def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
     if not technical:
         return heads_found, of_study
     for mark in technical:
-        if head := _technical_head(line, heads_found, mark):
+        head = _technical_head(line, heads_found, mark)
+        if head is not None:
             _apply_technique(head)
     return heads_found, [
         said for said in of_study if not _is_technical(line, said, technical)
@@ -270,8 +268,11 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
             described = (_described(line, mark, subject) for subject in subjects)
             heads_found += filter(None, described)
     used = {line.marks[index].first for index in bound}
-    taken = used | {token for head in heads_found for token in (head.first, head.pivot)}
-    taken |= {subject.first for subjects in bound.values() for subject in subjects}
+    taken = {*used}
+    for head in heads_found:
+        taken |= {head.first, head.pivot}
+    for subjects in bound.values():
+        taken |= {subject.first for subject in subjects}
     descriptors: defaultdict[int, list[str]] = defaultdict(list)
     for index, mark in enumerate(line.marks):
         role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
@@ -279,13 +280,16 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
             continue
         whole = _described_finding(line, index)
         if whole:
-            if (
-                line.lexicon.findings[role.name].area != "pleura"
-            ):  # a pleural mass is no effusion
+            # A pleural mass is no effusion.
+            if line.lexicon.findings[role.name].area != "pleura":
                 descriptors[whole.first].append(role.name)
             continue
-        names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
-        heads_found.append(Head(mark.first, mark.last, mark.first, *names))
+        head = Head(mark.first, mark.last, pivot=mark.first)
+        if role.kind is Kind.FINDING:
+            head.finding = role.name
+        else:
+            head.structure = role.name
+        heads_found.append(head)
     for head in heads_found:
         head.descriptors = descriptors.get(head.first, [])
     heads_found.sort(
@@ -332,11 +336,14 @@ def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
         normal = role.name == "normal"
         finding = line.lexicon.rules.get((name, role.name), "")
         if role.kind is Kind.QUALITY and (normal or finding):
-            first, last = (
+            return Head(
                 min(quality.first, subject.first),
                 max(quality.last, subject.last),
+                pivot=quality.first,
+                finding=finding,
+                structure=name,
+                normal=normal,
             )
-            return Head(first, last, quality.first, finding, name, normal)
     return None
 
 
@@ -350,9 +357,9 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark
         edge = fitting[-1].last
         if VERB in line.between(edge, quality.first) or quality.first - edge <= 1:
             return fitting
-    return [
-        mark for mark in _after(line, index) if _described(line, quality, mark)
-    ] or fitting
+    after = _after(line, index)
+    fitting_after = [mark for mark in after if _described(line, quality, mark)]
+    return fitting_after or fitting
 
 
 def _adjectival(line: Line, index: int) -> bool:
@@ -396,7 +403,9 @@ def _after(line: Line, index: int) -> list[Mark]:
                 other for other in line.marks if 0 <= other.first - mark.last <= 1
             ]
             said = following and following[0].role(Kind.VERBS, Kind.QUALITY)
-            if (not listed or said) if run else between:
+            if run and (not listed or said):
+                break
+            if not run and between:
                 break
             run.append(mark)
         elif mark.role(Kind.QUALITY):
@@ -409,7 +418,10 @@ def _after(line: Line, index: int) -> list[Mark]:
 
 
 def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
-    if any(role.kind in _FORWARD for mark in line.marks for role in mark.roles):
+    kinds: set[Kind] = set()
+    for mark in line.marks:
+        kinds |= {role.kind for role in mark.roles}
+    if not kinds.isdisjoint(_FORWARD):
         _apply_forward(line, heads, used)
     for mark in line.marks:
         denies = mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark)
@@ -459,9 +471,9 @@ def _without_apposition(line: Line, reached: Sequence[Head]) -> list[Head]:
     """Leave out what a comma alone parts from a hedge: "Opacity, pneumonia is possible"."""
     kept = list(reached[:1])
     for head, later in pairwise(reached):
-        if _LISTS.isdisjoint(line.words[head.last : later.first]) and _LISTS.isdisjoint(
-            line.words[later.last : head.first]
-        ):
+        after = line.words[head.last : later.first]
+        before = line.words[later.last : head.first]
+        if _LISTS.isdisjoint(after) and _LISTS.isdisjoint(before):
             break
         kept.append(later)
     return kept
@@ -492,10 +504,10 @@ def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -
         if not _LIMITS.isdisjoint(line.words[state["aside"].first : token]):
             del state["aside"]
     elif word in (",", "and", ")"):
-        denial, afresh = state.get("denial"), _starts_afresh(line, token, word, used)
-        if afresh or (
-            word != "and" and denial and line.words[denial.last - 1] == "not"
-        ):
+        denial = state.get("denial")
+        afresh = _starts_afresh(line, token, word, used)
+        is_not = denial is not None and line.words[denial.last - 1] == "not"
+        if afresh or (word != "and" and is_not):
             state.pop("denial", None)
         if afresh:
             state.pop("doubt", None)
@@ -523,11 +535,10 @@ def _listed(line: Line, token: int) -> bool:
 
 
 def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
-    return cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is not None and any(
-        cue.last <= head.first <= cue.last + _NEAR
-        and not line.between(cue.last, head.first)
-        for head in heads
-    )
+    if cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is None:
+        return False
+    near = [head for head in heads if 0 <= head.first - cue.last <= _NEAR]
+    return any(not line.between(cue.last, head.first) for head in near)
 
 
 def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
@@ -576,9 +587,8 @@ def _attach(
                 if nearest and (role.kind is not Kind.SIDE or _is_sided(line, nearest)):
                     nearest.add(mark, role)
     for measure in line.measures:
-        if measured := _nearest(
-            line, [head for head in heads if head.finding], measure
-        ):
+        measured = _nearest(line, [head for head in heads if head.finding], measure)
+        if measured is not None:
             lengths = measured.shares if measure.is_share else measured.sizes
             lengths.add(measure.value)
             measured.cover(measure.first, measure.last)
@@ -598,12 +608,10 @@ def _attach_sites(line: Line, heads: Sequence[Head]) -> None:
     devices = [head for head in heads if head.finding and _is_device(line, head)]
     if not devices:
         return
-    placed = {
-        token
-        for mark in line.marks
-        if mark.role(Kind.PLACE, Kind.FINDING, Kind.SIDE)
-        for token in range(mark.first, mark.last)
-    }
+    placed: set[int] = set()
+    for mark in line.marks:
+        if mark.role(Kind.PLACE, Kind.FINDING, Kind.SIDE):
+            placed.update(range(mark.first, mark.last))
     for token, word in enumerate(line.words):
         if word not in line.lexicon.sites or token in placed:
             continue
@@ -645,7 +653,8 @@ def _count(line: Line, head: Head) -> None:
         if line.between(token, head.first):
             return
         is_length = any(length.first <= token < length.last for length in line.measures)
-        if (number := _NUMBERS.get(line.words[token])) and not is_length:
+        number = _NUMBERS.get(line.words[token])
+        if number is not None and not is_length:
             head.count = number
             head.cover(token, token + 1)
             return
@@ -687,9 +696,8 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
     ahead = mark.first < head.first
     first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
     prices = _PRICES_AHEAD if ahead else _PRICES_AFTER
-    return sum(prices[stop] for stop in line.between(first, last)) + 0.2 * max(
-        last - first, 0
-    )
+    price_of_stops = sum(prices[stop] for stop in line.between(first, last))
+    return price_of_stops + 0.2 * max(last - first, 0)
 
 
 def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
