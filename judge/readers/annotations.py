@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from judge import jsonio, rubrics
+from judge.files import ANOTHER, atomic_folder, entries_of
 from judge.manifest import adapter
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
-from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
+from judge.running.folder import Run
 from judge.running.records import SampleRead, StudyResult
 from judge.running.run import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest

@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judge.files import is_there, open_regular
+from judge.files import is_there, open_regular, replace_file, staging_folder
 from judge.manifest import adapter, first_of
-from judge.running.folder import Run, replace_file, staging_folder
+from judge.running.folder import Run
 from judge.running.records import SampleRead, Stratum
 from judge.signature import random_rank
 from judge.stats.summary import DEFAULT_BY, check_fields

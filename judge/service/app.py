@@ -28,7 +28,14 @@ from judge.address import is_loopback
 from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, jobs, readings, runs
+from judge.service import (
+    ProblemError,
+    comparison_routes,
+    comparisons,
+    jobs,
+    readings,
+    runs,
+)
 from judge.service.catalogue import Catalogue
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import MEGABYTE, ServiceSettings
@@ -90,7 +97,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     app.add_middleware(GZipMiddleware)
-    for module in (runs, readings, comparisons):
+    for module in (runs, readings, comparison_routes):
         app.include_router(module.routes)
     app.include_router(routes)
     return Guard(app, settings)

@@ -1,4 +1,4 @@
-"""Comparisons of runs over HTTP: the pieces of their page."""
+"""Comparisons of runs: made one at a time, and the latest are kept."""
 
 from __future__ import annotations
 
@@ -7,23 +7,16 @@ import json
 from asyncio.subprocess import PIPE
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter
-from fastapi import Path as InPath
-from fastapi import Query as InQuery
-from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from judge.service import ProblemError
+from judge.service.catalogue import Catalogue
 from judge.service.jobs import Short
-from judge.service.service import JSON, Service, ServiceDep
 from judge.service.worker import REFUSED, REQUEST, worker
 
 _MAX_RUNS, _MAX_KEPT, _MAX_SECONDS = 100, 8, 600
-_KINDS = {"values": "application/octet-stream", "figure": "image/svg+xml"}
-
-routes = APIRouter(prefix="/data/comparison", include_in_schema=False)
 
 
 class ComparisonQuery(BaseModel):
@@ -37,11 +30,11 @@ class ComparisonQuery(BaseModel):
     allow: list[Literal["judge", "prompt", "references"]] = []
     patient_field: Short = Field(default="", description="Resample by this field.")
 
-    def request(self, service: Service) -> dict[str, Any]:
+    def request(self, catalogue: Catalogue) -> dict[str, Any]:
         """Return everything that decides the comparison, with the runs as they are now."""
         runs = [
             {"id": entry.id, "path": str(entry.path), "stamps": run.stamps}
-            for entry, run in map(service.catalogue.open, self.run)
+            for entry, run in map(catalogue.open, self.run)
         ]
         return {**self.model_dump(mode="json", exclude={"run"}), "runs": runs}
 
@@ -104,17 +97,3 @@ class Comparisons:
         for task in self._latest.values():
             task.cancel()
         await asyncio.gather(*self._latest.values(), return_exceptions=True)
-
-
-@routes.get("/{piece}")
-async def comparison_piece(
-    piece: Annotated[
-        str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d{1,9})$")
-    ],
-    query: Annotated[ComparisonQuery, InQuery()],
-    service: ServiceDep,
-) -> Response:
-    """Return `overview`, `columns`, the values of a metric, `figures` or one figure."""
-    request = await asyncio.to_thread(query.request, service)
-    kind = _KINDS.get(piece.partition("-")[0], JSON)
-    return Response(await service.comparisons.piece(request, piece), media_type=kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
@@ -14,13 +14,11 @@ from fastapi.responses import Response
 from pydantic import Field, StringConstraints
 from starlette.exceptions import HTTPException
 
+from judge.service.catalogue import Catalogue
+from judge.service.comparisons import Comparisons
+from judge.service.jobs import Jobs
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
-
-if TYPE_CHECKING:  # the routes import this module
-    from judge.service.catalogue import Catalogue
-    from judge.service.comparisons import Comparisons
-    from judge.service.jobs import Jobs
 
 _PROBLEM = "application/problem+json"
 JSON = "application/json"
