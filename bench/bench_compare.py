@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from judge import rubrics
-from judge.manifest import FORMAT
+from judge.manifest import FORMAT, InputEntry, JudgeEntry, RunManifest, RunSummary
 from judge.rubrics import Rubric
 from judge.running.folder import writing
 from judge.stats.summary import TableBuilder, summarise
@@ -81,28 +81,25 @@ def table_of(
 
 
 def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> None:
-    made_by = {
-        "signature": f"{rubric.name}:{rubric.version}|judge:counts-1|prompt:none|section:findings"
-        f"|class:study_class|omitted:0|studies:{len(table)}+{model}|version:0",
-        "rubric": rubric.name,
-        "judge": {"name": "counts", "version": "counts-1", "note": None},
-        "prompt": None,
-        "section": "findings",
-        "omitted": {},
-        "notes": [],
-    }
-    files = [
-        {
-            "path": f"preds_{model}.json",
-            "role": "preds",
-            "sha256": model,
-            "n_records": 1,
-        },
-        {"path": "refs.json", "role": "refs", "sha256": "refs", "n_records": 1},
-    ]
+    manifest = RunManifest(
+        format=FORMAT,
+        rubric=rubric.name,
+        rubric_version=str(rubric.version),
+        judge=JudgeEntry(name="counts", version="counts-1"),
+        section="findings",
+        class_source="study_class",
+        studies_digest=f"{len(table)}+{model}",
+        version="0",
+        fields=FIELDS,
+        inputs=[
+            InputEntry(
+                path=f"preds_{model}.json", role="preds", sha256=model, n_records=1
+            ),
+            InputEntry(path="refs.json", role="refs", sha256="refs", n_records=1),
+        ],
+    )
     with writing(folder, rubric, FIELDS) as writer:
-        summary = {**made_by, **summarise(table, rubric)}
-        manifest = {"format": FORMAT, **made_by, "inputs": files, "fields": FIELDS}
+        summary = RunSummary.of(manifest, summarise(table, rubric))
         writer.finish(table, summary, manifest)
 
 

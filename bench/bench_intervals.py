@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.rubrics.contract import Statistic
 from judge.stats.agreement import detection, limits_of_agreement, mean_below
 from judge.stats.correlation import METHODS, correlate
 from judge.stats.intervals import (
@@ -32,6 +31,7 @@ from judge.stats.non_inferiority import difference_interval
 from judge.stats.prediction_powered import corrected
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling, compare_pairs
+from judge.stats.statistic import InverseMean, Mean, OfMean, Rate, Ratio, Statistic
 
 Values = NDArray[np.float64]
 RNG = np.random.default_rng(20260101)
@@ -174,9 +174,21 @@ def ratios(repetitions: int) -> None:
     table("Ratios of sums, by the number of patients", SIZES, rows)
 
 
+KINDS: dict[str, type[Statistic]] = {
+    one.kind: one for one in (Mean, InverseMean, Rate, Ratio)
+}
+
+
+def metric_of(kind: str, *, higher: bool) -> Metric:
+    statistic = KINDS[kind](
+        "m", "m", measures=("m",), higher_is_better=higher, scale=None
+    )
+    return Metric(name="m", label="m", statistic=statistic, study_label="m")
+
+
 def panel_of(kind: Any, values: Values, clusters: Any = None) -> ScoreMatrix:
     """Two models' values of one metric."""
-    metric = Metric("m", "m", kind, higher_is_better=True, study_label="m")
+    metric = metric_of(kind, higher=True)
     ids = tuple(map(str, range(len(values))))
     return ScoreMatrix(
         ("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient"
@@ -346,11 +358,11 @@ def _pair(values: Values) -> tuple[Values, Values]:
 
 def corrections(repetitions: int) -> None:
     studies = 2000
-    rate = Statistic("r", "r", "rate", ("r",), higher_is_better=True)
-    mean = Statistic("m", "m", "mean", ("m",), higher_is_better=False, scale=(0, None))
+    rate = Rate("r", "r", measures=("r",), higher_is_better=True)
+    mean = Mean("m", "m", measures=("m",), higher_is_better=False, scale=(0, None))
 
     def share_that_covers(
-        statistic: Statistic,
+        statistic: OfMean,
         truth: float,
         n: int,
         draw: Callable[[], tuple[Values, Values]],
@@ -438,7 +450,7 @@ def non_inferiority(repetitions: int) -> None:
         is_count = make is counts_only_more
         passed = 0
         for seed in range(repetitions):
-            metric = Metric("m", "m", kind, not is_count, "m")
+            metric = metric_of(kind, higher=not is_count)
             panel = replace(panel_of(kind, np.column_stack(make(n))), metrics=(metric,))
             found = difference_interval(panel, metric, Draws(seed, 1000))
             worst = found.high if is_count else found.low

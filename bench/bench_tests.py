@@ -24,6 +24,7 @@ from judge.stats.intervals import bootstrap_weights, generator, interval
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Family, Resampling, compare
+from judge.stats.statistic import Mean
 
 Values = NDArray[np.float64]
 RNG = np.random.default_rng(20260101)
@@ -32,9 +33,8 @@ FAMILIES: tuple[Family, ...] = ("groups", "table")
 
 def metric(name: str) -> Metric:
     """A mean of which more is better."""
-    return Metric(
-        name, name, "mean", higher_is_better=True, study_label=name, what="score"
-    )
+    mean = Mean(name, name, measures=(name,), higher_is_better=True, scale=None)
+    return Metric(name=name, label=name, statistic=mean, study_label=name, what="score")
 
 
 def panel_of(

@@ -51,7 +51,7 @@ def readings(work: Path, folder: Path, readers: int) -> list[str]:
         names = ("study_id", "reader", "category", "significant", "count", "text")
         writer.writerow([*names, "reference", "candidate", "patient"])
         errors: list[tuple[str, bool, str]] = []
-        for record in Run(folder).records():
+        for record in Run.open(folder).records():
             own = [
                 (
                     item["labels"]["category"][0],

@@ -23,7 +23,8 @@ from judge.cli.options import (
     options,
 )
 from judge.cli.output import note, print_document
-from judge.tables.document import Document, Table, columns
+from judge.tables.document import Column, Document, Table
+from judge.tables.kinds import Kind
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Ledger
@@ -190,16 +191,16 @@ def list_(options: _List) -> None:
         )
         for batch in batches
     ]
-    head = columns(
-        "batch",
-        "rubric",
-        "judge",
-        "provider",
-        "made",
-        "state",
-        "asked||count",
-        "answered||count",
-    )
+    head = [
+        Column("batch"),
+        Column("rubric"),
+        Column("judge"),
+        Column("provider"),
+        Column("made"),
+        Column("state"),
+        Column("asked", kind=Kind.COUNT),
+        Column("answered", kind=Kind.COUNT),
+    ]
     document = Document(tables=[Table("batches", "Batches", head, rows)])
     print_document(document, options.form, [asdict(batch) for batch in batches])
 

@@ -205,8 +205,8 @@ def _ask_again(options: _Drift, path: Path) -> Path:
     from judge.backends import LEXICON
     from judge.running.folder import Run
 
-    earlier = Run(path)
-    arguments = earlier.manifest["arguments"] or {}
+    earlier = Run.open(path)
+    arguments = earlier.manifest.arguments
     if "judge_name" not in arguments or earlier.combined:
         raise JudgeError(
             f"{path} is not the run of one judge that a command asked about each study once; judge "

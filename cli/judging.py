@@ -102,7 +102,7 @@ def command_for(rubric: Rubric) -> click.Command:
                 listener=listener,
                 asking=_in_batches(session, asked, batches, listener),
             )
-        print_summary(result.summary, Run(result.path).rubric, options.form)
+        print_summary(result.summary, Run.open(result.path).rubric, options.form)
         end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
 
     run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -64,7 +63,7 @@ def audit(options: _Audit) -> None:
     if [options.study_id, options.worst, options.html].count(None) < 2:
         raise click.UsageError("give only one of STUDY_ID, --worst and --html")
     require(options.study_id is not None, "STUDY_ID", "raw")
-    run = Run(options.run)
+    run = Run.open(options.run)
     if options.html is not None:
         write_page(run, options.html)
         note(f"page  {options.html}")
@@ -175,9 +174,8 @@ def rates(options: _Rates) -> None:
     from judge.stats.intervals import Draws
 
     require(bool(options.readers), "--readings", "at_random")
-    run = Run(options.run)
+    run = Run.open(options.run)
     draws = Draws(options.seed, options.resamples)
-    summary: Any
     if options.readers:
         from judge.validating.bias_correction import corrected_summary
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from judge.manifest import RunSummary
 from judge.rubrics import Rubric
 from judge.tables import forms
 from judge.tables.document import Document
@@ -80,14 +81,13 @@ def print_document(
 
 
 def print_summary(
-    summary: Mapping[str, Any], rubric: Rubric, form: str, tables: Sequence[str] = ()
+    summary: RunSummary, rubric: Rubric, form: str, tables: Sequence[str] = ()
 ) -> None:
     """Print the summary of a run."""
     from judge.tables.run import run_document
 
-    print_document(
-        run_document(summary, rubric, complete=form == "csv"), form, summary, tables
-    )
+    document = run_document(summary, rubric, complete=form == "csv")
+    print_document(document, form, summary.plain(), tables)
 
 
 def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:

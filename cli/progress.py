@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import floor
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from judge.cli.output import note, note_once
+from judge.manifest import RunSummary
 from judge.text import counted, harmless
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def forecast(
 
 
 def end_uncovered(
-    summaries: Sequence[Mapping[str, Any]],
+    summaries: Sequence[RunSummary],
     min_coverage: float,
     left_out: tuple[int, int] = (0, 0),
 ) -> None:
@@ -191,10 +192,10 @@ def end_uncovered(
             f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
         )
     for summary in summaries:
-        n, scored = summary["n_studies"], summary["n_scored"]
+        n, scored = summary.n_studies, summary.n_scored
         if n and scored / n < min_coverage:
             is_low = True
-            reasons = ", ".join(f"{why} {k}" for why, k in summary["reasons"].items())
+            reasons = ", ".join(f"{why} {k}" for why, k in summary.reasons.items())
             note(
                 f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
                 f"{min_coverage:g} ({reasons})."

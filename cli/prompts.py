@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 import judge
-from judge import official
 from judge.cli.options import argument, command, option, options
 from judge.cli.output import note
+from judge.prompts import every, file_of, load, of_plugins, official
 from judge.types import JudgeError
 
 
@@ -26,7 +26,7 @@ def list_() -> None:
 
     Official prompts are their authors' texts; judge prompts fetch NAME downloads one.
     """
-    for name, loaded in official.every(os.environ):
+    for name, loaded in every(os.environ):
         if isinstance(loaded, JudgeError):
             click.echo(f"{name}  not usable: {loaded}")
         else:
@@ -45,9 +45,9 @@ class _Show:
 @command("show", group=prompts, short_help="Show a prompt as it is sent.")
 def show(options: _Show) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
-    path_or_name = official.of_plugins().get(options.name, options.name)
-    path = official.file_of(path_or_name) if options.file else None
-    prompt = official.load(path_or_name, os.environ)
+    path_or_name = of_plugins().get(options.name, options.name)
+    path = file_of(path_or_name) if options.file else None
+    prompt = load(path_or_name, os.environ)
     if path is not None:
         click.echo(path.read_text("utf-8"), nl=False)
         return

@@ -74,9 +74,9 @@ def import_(options: _Import) -> None:
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")
-        run = Run(Path(files[0]))
+        run = Run.open(Path(files[0]))
         readings, inputs = annotation_store.finished(run, reader)
-        model = model or run.manifest.get("model")
+        model = model or run.manifest.model
     else:
         layout, readings, inputs = datasets.read(
             layout, files, reader, options.encoding
@@ -90,7 +90,7 @@ def import_(options: _Import) -> None:
         section=section,
         arguments=arguments,
     )
-    data = [{"run": str(run.path), **run.summary()} for run in runs]
+    data = [{"run": str(run.path), **run.summary().plain()} for run in runs]
     print_document(readers_document(runs, layout), options.form, data)
     for run in runs:
         note(f"run folder  {run.path}")
@@ -131,6 +131,6 @@ def sample(options: _Sample) -> None:
     from judge.tables.run import sample_document
 
     path = options.run
-    data = described(path, sampled(Run(path), options.n, options.by, options.seed))
+    data = described(path, sampled(Run.open(path), options.n, options.by, options.seed))
     print_document(sample_document(data), options.form, data)
     note(f"sample saved in {path / SAMPLE}")

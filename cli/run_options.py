@@ -24,6 +24,7 @@ from judge.cli.options import (
 )
 from judge.cli.output import note
 from judge.jsonio import json_or_word
+from judge.report_sections import SECTION_NAMES
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
@@ -70,7 +71,7 @@ def _known_encoding(_context: Any, _option: Any, name: str | None) -> str | None
 
 def section_option(help: str) -> Any:  # noqa: A002, ANN401
     """Declare `--section`."""
-    return option("--section findings|impression|report", help)
+    return option(f"--section {'|'.join(SECTION_NAMES)}", help)
 
 
 @options

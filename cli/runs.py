@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from judge.cli.options import argument, command, format_option, option, options
 from judge.cli.output import emit, note, print_document, print_summary
-from judge.signature import Signature
 from judge.text import counted
 from judge.types import JudgeError
 
@@ -45,7 +44,7 @@ def runs(options: _Runs) -> None:
     described = []
     for path in dict.fromkeys(paths):
         try:
-            described.append(described_run(Run(path)))
+            described.append(described_run(Run.open(path)))
         except JudgeError as error:
             note(f"{path}: {error}")
     described.sort(key=lambda run: str(run["finished"]), reverse=True)
@@ -76,7 +75,9 @@ def merge(options: _Merge) -> None:
     from judge.running.combining import merge as merge_runs
     from judge.running.folder import Run
 
-    _print(merge_runs([Run(path) for path in options.runs], options.out), options.form)
+    _print(
+        merge_runs([Run.open(path) for path in options.runs], options.out), options.form
+    )
 
 
 @options
@@ -102,7 +103,9 @@ def panel(options: _Panel) -> None:
     from judge.running.combining import panel as panel_of
     from judge.running.folder import Run
 
-    combined = panel_of([Run(path) for path in options.runs], options.out, options.rule)
+    combined = panel_of(
+        [Run.open(path) for path in options.runs], options.out, options.rule
+    )
     _print(combined, options.form)
 
 
@@ -122,9 +125,9 @@ def rescore(options: _Rescore) -> None:
     from judge.running.combining import rescore as rescore_run
     from judge.running.folder import Run
 
-    path, n_changed = rescore_run(Run(options.run), options.out)
-    rescored = Run(path)
-    n = rescored.summary()["n_studies"]
+    path, n_changed = rescore_run(Run.open(options.run), options.out)
+    rescored = Run.open(path)
+    n = rescored.summary().n_studies
     note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
     _print(rescored, options.form)
 
@@ -154,14 +157,13 @@ def cite(options: _Cite) -> None:
     from judge.running.folder import Run
     from judge.tables.citation import citation, citations_text
 
-    opened = [Run(path) for path in dict.fromkeys(options.runs)]
+    opened = [Run.open(path) for path in dict.fromkeys(options.runs)]
     citations = [
         citation(
             run.manifest,
             run.summary(),
-            Signature.parse(run.signature),
             run.rubric,
-            plugins.RUBRICS.packages(run.rubric.name, run.manifest["versions"]),
+            plugins.RUBRICS.packages(run.rubric.name, run.manifest.versions),
         )
         for run in opened
     ]

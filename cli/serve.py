@@ -87,7 +87,7 @@ def serve(options: _Serve) -> None:
     from judge.service.settings import MEGABYTE, ServiceSettings, limits
 
     for run in options.named:
-        Run(run)  # raises for a folder that is not a run
+        Run.open(run)  # raises for a folder that is not a run
     token = options.token
     if token is None and not is_loopback(options.host):
         token = secrets.token_urlsafe(32)

@@ -26,7 +26,7 @@ from judge.cli.run_options import RunningOptions, column_option, section_option
 if TYPE_CHECKING:
     from judge.running.run import RunResult
     from judge.running.session import JudgeSession
-    from judge.stress.report import StressReport
+    from judge.stress.report import StressFigures
     from judge.studies import StudySet
 
 
@@ -133,7 +133,7 @@ def _run(options: _Stress) -> None:
     Exit codes are those of judge RUBRIC.
     """
     from judge.stress import candidates
-    from judge.stress.report import stress_report
+    from judge.stress.report import stress_figures
 
     sessions = [*_sessions(options)]
     sample, changes = (
@@ -149,7 +149,7 @@ def _run(options: _Stress) -> None:
     note(f"folder  {options.out}")
     studies = candidates.read_candidates(options.out, str(sample.section))
     finished = [_judge(session, studies, options) for session in sessions]
-    _show(stress_report([run.path for run in finished]), options)
+    _show(stress_figures([run.path for run in finished]), options)
     end_uncovered([run.summary for run in finished], options.min_coverage)
 
 
@@ -178,9 +178,9 @@ def _report(options: _Report) -> None:
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
     judge stress. docs/stress.md explains each number.
     """
-    from judge.stress.report import stress_report
+    from judge.stress.report import stress_figures
 
-    _show(stress_report(options.runs), options)
+    _show(stress_figures(options.runs), options)
 
 
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
@@ -207,7 +207,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
     from judge.running.run import default_folder, with_classes
     from judge.stress.report import RUNS
 
-    signature = session.signature(*with_classes(studies))
+    signature = session.identity(*with_classes(studies)).signature
     folder = options.out / RUNS / default_folder(session, None, signature).name
     arguments = {
         k: v for k, v in vars(options).items() if k not in ("form", "out", "cache")
@@ -223,7 +223,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
         )
 
 
-def _show(report: StressReport, options: _Output) -> None:
+def _show(report: StressFigures, options: _Output) -> None:
     from judge.tables.stress import stress_document
 
     data = report.plain()

@@ -24,7 +24,7 @@ SAME |= {"ratescore": "ratescore"}
 def main() -> None:
     """Score the reports of the run and write the values."""
     folder, scores, *metrics = sys.argv[1:]
-    studies = list(Run(folder).records())
+    studies = list(Run.open(folder).records())
     evaluate = RadEval(metrics=metrics, per_sample=True, show_progress=False)
     found = evaluate(
         refs=[study["reference"] for study in studies],

@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import os
 
-# In a checkout cli, prompts and others lie beside this folder, not in it (see pyproject.toml).
-if not os.path.exists(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: PTH110, PTH118, PTH120
+# In a checkout judge/cli, judge/rubrics and others are links to the folders beside this one, so
+# that every tool finds them. Where links are lost, as in a ZIP file that Windows unpacks, the
+# folders themselves are looked through.
+if not os.path.isdir(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: PTH112, PTH118, PTH120
     __path__.append(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
 
 TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
     from judge.api import annotate, merge, panel, run
-    from judge.comparing.leaderboard import Leaderboard, compare, recurring_errors
+    from judge.results.comparison import Leaderboard, compare, recurring_errors
+    from judge.results.run import Run
+    from judge.results.stress import StressReport, stress_report
+    from judge.results.validation import Validation, validate
     from judge.rubrics import Rubric
-    from judge.running.folder import Run
     from judge.running.policy import RequestPolicy
     from judge.running.progress import RunStoppedError
     from judge.stats.significance import Resampling
-    from judge.stress.report import StressReport, stress_report
     from judge.types import (
         Annotated,
         Annotation,
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
         Study,
         Unparsed,
     )
-    from judge.validating.validation import Validation, validate
 
     __version__: str
 
@@ -53,13 +55,13 @@ __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _MODULES = {
     "api": ("annotate", "merge", "panel", "run"),
-    "comparing.leaderboard": ("Leaderboard", "compare", "recurring_errors"),
+    "results.comparison": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
-    "running.session": ("RequestPolicy",),
+    "running.policy": ("RequestPolicy",),
     "running.progress": ("RunStoppedError",),
-    "running.folder": ("Run",),
+    "results.run": ("Run",),
     "stats.significance": ("Resampling",),
-    "stress.report": ("StressReport", "stress_report"),
+    "results.stress": ("StressReport", "stress_report"),
     "types": (
         "Annotated",
         "Annotation",
@@ -69,7 +71,7 @@ _MODULES = {
         "Study",
         "Unparsed",
     ),
-    "validating.validation": ("Validation", "validate"),
+    "results.validation": ("Validation", "validate"),
 }
 
 

@@ -18,11 +18,11 @@ import pandas as pd
 
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
-from judge.backends.base import Recognised
+from judge.manifest import RecognisedEntries
+from judge.results.run import Run
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
 from judge.running.engine import judge_all
-from judge.running.folder import Run
 from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import (
@@ -32,8 +32,8 @@ from judge.running.progress import (
     StopSignal,
 )
 from judge.running.records import StudyResult, corrected_report
+from judge.running.run import recognised_entries, with_classes
 from judge.running.run import run as run_session
-from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.running.shard import Shard
 from judge.stats.summary import DEFAULT_BY, TableBuilder, reserved_names
@@ -155,20 +155,22 @@ def annotate(
             corrected_report(session.rubric, judged.study, judged.outcome)
         )
 
-    def work() -> tuple[str, Recognised | None]:
+    def work() -> tuple[str, RecognisedEntries | None]:
         with session:
             if out is not None:
                 finished = run_session(
                     session, studies, out=Path(out), also=keep, **run_options
                 )
                 summary = finished.summary
-                return str(summary["signature"]), summary.get("recognised")
+                return summary.signature, summary.recognised
             classed, class_source = with_classes(studies)
             shard = run_options["shard"]
             part = classed.take(shard.rows(classed)) if shard else classed
             judge_set(session, part, keep, ProgressListener())
             recognised = session.judge.recognised(part.references, part.candidates)
-            return session.signature(classed, class_source, shard), recognised
+            entry = shard.entry(classed, ()) if shard else None
+            identity = session.identity(classed, class_source, shard=entry)
+            return identity.signature, recognised_entries(recognised)
 
     signature, recognised = _outside_any_loop(session, work)
     if not session.rubric.editor:
@@ -183,7 +185,7 @@ def annotate(
     frame.attrs["signature"] = signature
     frame.attrs["note"] = session.judge.note
     if recognised is not None:
-        frame.attrs["recognised"] = recognised
+        frame.attrs["recognised"] = recognised.model_dump()
     return frame
 
 
@@ -210,7 +212,7 @@ def run(
 
     def work() -> Run:
         with session:
-            return Run(run_session(session, studies, **run_options).path)
+            return Run.open(run_session(session, studies, **run_options).path)
 
     return _outside_any_loop(session, work)
 
@@ -221,7 +223,7 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     `runs` are runs or their folders, in any order. The files equal those of a run of the whole set,
     but for the manifest. Raises `JudgeError` for missing or duplicate shards.
     """
-    return merge_runs(_runs(runs), Path(out))
+    return Run.open(merge_runs(_runs(runs), Path(out)).path)
 
 
 def panel(
@@ -234,7 +236,7 @@ def panel(
 
     Raises `JudgeError` for runs that differ in more than the judge.
     """
-    return panel_of(_runs(runs), Path(out), rule)
+    return Run.open(panel_of(_runs(runs), Path(out), rule).path)
 
 
 def _open(
@@ -338,7 +340,7 @@ def _check_known(options: Iterable[str], known: type[JudgeOptions]) -> None:
 
 
 def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:
-    return [run if isinstance(run, Run) else Run(run) for run in runs]
+    return [run if isinstance(run, Run) else Run.open(run) for run in runs]
 
 
 def _outside_any_loop(session: JudgeSession, work: Callable[[], T]) -> T:

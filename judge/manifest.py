@@ -8,12 +8,15 @@ they are; their type is a `TypedDict`.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, Required, Self, TypeVar, Unpack
 
 from pydantic import (
     AfterValidator,
@@ -32,36 +35,27 @@ from typing_extensions import TypedDict
 
 from judge import jsonio
 from judge.files import open_regular
-from judge.signature import Signature
+from judge.signature import short_digest, signature_line
 from judge.types import JudgeError
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
 SUMMARY = "summary.json"
-FORMAT = 3
+FORMAT = 4
 """The form of a run's files that this program writes."""
-OLD_FORMAT = 2
-"""The form before: its reports and its answers are still read. Its lines have no checksum."""
+LAST_FORMAT = 3
+"""The form before, which is read like today's. Its signature stands in the manifest alone."""
+OLDEST_FORMAT = 2
+"""The form before that: its reports and its answers are still read. Its lines have no checksum."""
 
-# What code looks up in a signature; a line without one of them is not one that judge wrote.
-_SIGNATURE = ("judge", "section", "class", "studies", "version")
+# What a signature of an earlier form must have, or judge did not write it.
+_NEEDED = ("judge", "section", "class", "studies", "version")
+_TOLD = ("context", "prior", "modality")
+# The names of fields in a part of a signature, of which some are JSON strings.
+_SHOWN = re.compile(r'"(?:[^"\\]|\\.)*"|[^",][^,]*')
 Number = int | FiniteFloat
 Count = NonNegativeInt
 Model = TypeVar("Model", bound=BaseModel)
-
-
-def _signature(line: str) -> str:
-    parts = Signature.parse(line)
-    lacking = [name for name in _SIGNATURE if name not in parts]
-    if (
-        "prompt" not in parts and "layout" not in parts
-    ):  # a reader's annotations have a layout
-        lacking.insert(0, "prompt")
-    if ":" not in parts["rubric"]:
-        lacking.insert(0, "rubric")
-    if lacking:
-        raise ValueError(f"the signature lacks {', '.join(lacking)}")
-    return line
 
 
 def _moment(text: str) -> str:
@@ -82,7 +76,6 @@ def _places(text: str) -> str:
     return text
 
 
-SignatureLine = Annotated[str, AfterValidator(_signature)]
 Moment = Annotated[str, AfterValidator(_moment)]
 """A time in ISO 8601."""
 
@@ -99,6 +92,20 @@ class JudgeEntry(_Part):
     name: str
     version: str
     note: str | None = None
+
+
+class PromptEntry(_Part):
+    """One wording of a question, its version and the digest of all that is sent of it."""
+
+    name: str
+    version: str = ""
+    digest: str = ""
+
+    def __str__(self) -> str:
+        """Return it as the signature has it: `NAME@VERSION+DIGEST`."""
+        if not self.digest:
+            return self.name
+        return f"{self.name}@{self.version}+{self.digest}"
 
 
 class StratumEntry(_Part):
@@ -118,7 +125,11 @@ class SampleEntry(_Part):
 
 
 class ReadingEntry(_Part):
-    """How a reader used the rubric; `sample` is there where the studies were drawn at random."""
+    """How a reader used the rubric; `sample` is there where the studies were drawn at random.
+
+    `lacks` has what the reader was not asked for, each with the reason; `own` the categories that
+    the reader added.
+    """
 
     layout: str
     lacks: dict[str, str]
@@ -145,11 +156,93 @@ class ShardEntry(_Part):
     notes_of_input: list[str]
     n_empty: Count = 0
 
+    def __str__(self) -> str:
+        """Return it as the command line takes it, such as 3/8."""
+        return f"{self.index}/{self.count}"
+
+
+class ShardPart(_Part):
+    """One of the shards that a merged run is made of."""
+
+    folder: str
+    signature: str
+
+
+class JudgedBy(_Part):
+    """Which rubric and which judge made the numbers, and all that changes an answer.
+
+    `sampling` is what was sent, as text: `max_tokens=1024,temperature=0`; it, `reply` (`text`, or
+    a digest of the form that a reply is held to) and `reask` are None for a judge that is no model.
+    `context`, `prior` and `modality` are the fields that the judge was shown beside the reports,
+    each quoted where it has a comma; they are empty where nothing was shown, and `context` is
+    `none` where the rubric would take some.
+    """
+
+    rubric: str
+    rubric_version: str
+    packages: list[str] = []
+    judge: JudgeEntry
+    prompts: list[PromptEntry] = []
+    sampling: str | None = None
+    reply: str | None = None
+    reask: Count | None = None
+    repeat: Count = 0
+    context: list[str] = []
+    prior: list[str] = []
+    modality: list[str] = []
+
+    @property
+    def rubric_and_version(self) -> str:
+        """The rubric with its version, such as `green:3`."""
+        return f"{self.rubric}:{self.rubric_version}"
+
+    def rubric_parts(self) -> list[str]:
+        """Return the first parts of the signature: the rubric and the packages that add it."""
+        packages = [f"package:{package}" for package in self.packages]
+        return [self.rubric_and_version, *packages]
+
+    def settings(self) -> dict[str, str]:
+        """Return what the signature says of the judge, by the names of its parts, in order."""
+        stated: dict[str, str | None] = {
+            "judge": self.judge.version,
+            "prompt": ",".join(map(str, self.prompts)) or "none",
+            "sampling": self.sampling,
+            "reply": self.reply,
+            "reask": None if self.reask is None else str(self.reask),
+            "repeat": str(self.repeat) if self.repeat else None,
+            "context": ",".join(self.context) or None,
+            "prior": ",".join(self.prior) or None,
+            "modality": ",".join(self.modality) or None,
+        }
+        # The bar stands between the parts of the line.
+        return {
+            name: text.replace("|", "/")
+            for name, text in stated.items()
+            if text is not None
+        }
+
+    @property
+    def shown_context(self) -> tuple[str, ...]:
+        """The names of the fields with what the judge was told of the patient."""
+        return _field_names(self.context)
+
+    @property
+    def shown_prior(self) -> str | None:
+        """The name of the field with the earlier report, None where none was shown."""
+        names = _field_names(self.prior)
+        return names[0] if names else None
+
 
 class CombinedPart(_Part):
-    """One of the judges, or of the references, that a run is combined of."""
+    """One of the judges, or of the references, that a run is combined of.
+
+    A judge has the folder and the signature of its run, and what made its numbers.
+    """
 
     name: str
+    folder: str | None = None
+    signature: str | None = None
+    judged_by: JudgedBy | None = None
 
 
 class CombinedEntry(_Part):
@@ -165,12 +258,14 @@ class SpentEntry(_Part):
 
     __pydantic_extra__: dict[str, Number | None] = Field(init=False)
     asked: Count
+    from_cache: Count = 0
     dollars: FiniteFloat | None
+    unknown_dollars: FiniteFloat | None = 0.0
     retries: dict[str, Count]
 
 
 class RescoredEntry(_Part):
-    """One time that the raw answers were read again."""
+    """One time that the raw answers were read again; `from_signature` is the run's before it."""
 
     at: Moment
     from_signature: str
@@ -191,39 +286,6 @@ class RecognisedEntries(_Part):
     candidates: RecognisedEntry
 
 
-class _MadeBy(_Part):
-    """What manifest and summary both say: who judged what."""
-
-    signature: SignatureLine
-    rubric: str
-    judge: JudgeEntry
-    section: str
-    model: str | None = None
-    prompt: str | None = None
-    class_source: str = "none"
-    omitted: dict[str, Count] = {}
-    notes: list[str] = []
-    reading: ReadingEntry | None = None
-    reply_modes: dict[str, Count] = {}
-    recognised: RecognisedEntries | None = None
-
-
-class SourceManifest(_Part):
-    """What of a manifest is needed to judge the reports of a run again, of either form."""
-
-    format: int
-    section: str
-    fields: list[str]
-    inputs: list[InputEntry] = []
-    signature: str
-    model: str | None = None
-    class_source: str = "none"
-    reading: ReadingEntry | None = None
-    of_candidates: list[str] = []
-    shard: ShardEntry | None = None
-    combined: CombinedEntry | None = None
-
-
 class ServedEntry(_Part):
     """Who served a model behind an API, the names by which it answered, and when it did."""
 
@@ -233,23 +295,86 @@ class ServedEntry(_Part):
     answered_between: list[Moment] = []
 
 
-class RunManifest(_MadeBy):
-    """What made a run: `manifest.json`."""
+class RunIdentity(JudgedBy):
+    """All that changes a number of a run; its `signature` is made of it and is never read back.
+
+    `studies_digest` is that of `judge.signature.StudiesDigest`: of the whole set for a shard.
+    `version` is this program's.
+    """
+
+    section: str
+    class_source: str = "none"
+    omitted: dict[str, Count] = {}
+    studies_digest: str
+    reading: ReadingEntry | None = None
+    shard: ShardEntry | None = None
+    combined: CombinedEntry | None = None
+    version: str
+
+    def signature_parts(self, *, without: Collection[str] = ()) -> list[str]:
+        """Return the parts of the signature, but for those of the names `without`."""
+        judged = self.settings()
+        told = {name: judged.pop(name) for name in _TOLD if name in judged}
+        if self.reading is not None:
+            # A reader has no prompt; in its place stands the layout of the reader's file.
+            judged.pop("prompt")
+            judged["layout"] = self.reading.layout
+        stated = {**judged, "section": self.section, **told}
+        stated["class"] = self.class_source
+        stated["omitted"] = str(sum(self.omitted.values()))
+        stated["studies"] = self.studies_digest
+        if self.combined is not None and self.combined.of == "judge":
+            lines = [str(part.signature) for part in self.combined.parts]
+            stated["runs"] = ",".join(short_digest([line]) for line in lines)
+        if self.shard is not None:
+            stated["shard"] = str(self.shard)
+        if self.combined is not None and self.combined.of == "reference":
+            stated["references"] = self.combined.rule
+        stated["version"] = self.version
+        named = [
+            f"{name}:{text}" for name, text in stated.items() if name not in without
+        ]
+        return [*self.rubric_parts(), *named]
+
+    @property
+    def signature(self) -> str:
+        """One line that names everything that changes a number."""
+        return signature_line(self.signature_parts())
+
+    @property
+    def without_shard(self) -> Self:
+        """What the whole set is judged by, of which this is a part."""
+        return self.model_copy(update={"shard": None})
+
+    @property
+    def judged_by(self) -> JudgedBy:
+        """Its judge and rubric alone, whatever the studies."""
+        fields = JudgedBy.model_fields
+        return JudgedBy(**{name: getattr(self, name) for name in fields})
+
+
+class RunManifest(RunIdentity):
+    """What made a run: `manifest.json`.
+
+    The file also holds the signature, for people and for other programs; here it is computed anew.
+    """
 
     format: int
+    model: str | None = None
+    prompt: str | None = None
+    notes: list[str] = []
+    reply_modes: dict[str, Count] = {}
+    recognised: RecognisedEntries | None = None
     fields: list[str]
     inputs: list[InputEntry] = []
-    arguments: dict[str, Any] | None = None
+    arguments: dict[str, Any] = {}
     read_from: dict[str, str] = {}
     omitted_ids: dict[str, list[str]] = {}
     of_candidates: list[str] = []
-    repeat: Count = 0
-    scale: Annotated[list[Number], Field(max_length=2)] | None = None
+    scale: Annotated[list[Number], Field(max_length=2)] = []
     served: ServedEntry | None = None
     batches: list[dict[str, Any]] = []
-    shard: ShardEntry | None = None
-    shards: list[dict[str, Any]] = []
-    combined: CombinedEntry | None = None
+    shards: list[ShardPart] = []
     effort: dict[str, Any] | None = None
     spent: SpentEntry | None = None
     started: Moment | None = None
@@ -257,9 +382,267 @@ class RunManifest(_MadeBy):
     versions: dict[str, str] = {}
     rescored: list[RescoredEntry] = []
 
+    @classmethod
+    def of_session(
+        cls, identity: RunIdentity, **made: Unpack[ManifestFields]
+    ) -> RunManifest:
+        """Return the manifest of a run that a session judged."""
+        return cls(**_values_of(identity), format=FORMAT, **made)
+
+    @classmethod
+    def of_reader(
+        cls, identity: RunIdentity, **made: Unpack[ManifestFields]
+    ) -> RunManifest:
+        """Return the manifest of a reader's run; raises ValueError where `reading` is missing."""
+        if identity.reading is None:
+            raise ValueError("a reader's run says how the reader used the rubric")
+        return cls(**_values_of(identity), format=FORMAT, **made)
+
+    @classmethod
+    def merged(
+        cls, parts: Sequence[RunManifest], folders: Sequence[str]
+    ) -> RunManifest:
+        """Return the manifest of the whole of some shards, each with the name of its folder.
+
+        What is counted is added up. Raises ValueError where a part is no shard, or lacks `spent`.
+        """
+        first = parts[0]
+        if first.shard is None:
+            raise ValueError("the first part is no shard")
+        shards = [
+            ShardPart(folder=folder, signature=part.signature)
+            for part, folder in zip(parts, folders, strict=True)
+        ]
+        return first.model_copy(
+            update={
+                "format": FORMAT,
+                "notes": list(first.shard.notes_of_input),
+                "reply_modes": {},
+                "recognised": _sum_recognised([part.recognised for part in parts]),
+                "arguments": {**first.arguments, "shard": None},
+                "shard": None,
+                "shards": shards,
+                "batches": [batch for part in parts for batch in part.batches],
+                "spent": _sum_spent([part.spent for part in parts]),
+                "started": min(part.started or "" for part in parts) or None,
+                "finished": max(part.finished or "" for part in parts) or None,
+                "rescored": [],
+            }
+        )
+
+    @classmethod
+    def panel_of(
+        cls,
+        parts: Sequence[RunManifest],
+        combined: CombinedEntry,
+        *,
+        judge_version: str,
+        notes: Sequence[str],
+        at: str,
+        arguments: Mapping[str, Any],
+    ) -> RunManifest:
+        """Return the manifest of a panel of the judges of `parts`, runs of the same studies.
+
+        `combined` has a part for each of them, in the same order. `at` is when the panel was made.
+        """
+        first = parts[0]
+        names = [part.name for part in combined.parts]
+        warnings = dict.fromkeys(part.judge.note for part in parts)
+        shown = dict.fromkeys(part.prompt for part in parts)
+        recognised = [part.recognised for part in parts if part.recognised is not None]
+        return cls(
+            rubric=first.rubric,
+            rubric_version=first.rubric_version,
+            packages=first.packages,
+            judge=JudgeEntry(
+                name=f"{combined.rule} of {', '.join(names[:-1])} and {names[-1]}",
+                version=judge_version,
+                note="; ".join(filter(None, warnings)) or None,
+            ),
+            prompts=_distinct_prompts(parts),
+            context=_distinct([part.context for part in parts], first.context),
+            prior=_distinct([part.prior for part in parts], first.prior),
+            modality=_distinct([part.modality for part in parts], first.modality),
+            section=first.section,
+            class_source=first.class_source,
+            omitted=first.omitted,
+            studies_digest=first.studies_digest,
+            combined=combined,
+            version=first.version,
+            format=FORMAT,
+            model=first.model,
+            prompt=", ".join(filter(None, shown)) or None,
+            notes=list(notes),
+            # Of the built-in judge, which may be one of several.
+            recognised=recognised[-1] if recognised else None,
+            fields=first.fields,
+            inputs=first.inputs,
+            # Among them how the files were read, for which judge compare asks.
+            arguments={**first.arguments, **arguments},
+            omitted_ids=first.omitted_ids,
+            started=at,
+            finished=at,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types, as its file has it."""
+        values = self.model_dump(mode="json")
+        return {
+            "format": values.pop("format"),
+            "signature": self.signature,
+            **values,
+        }
+
+    def input_of(self, role: str) -> InputEntry | None:
+        """Return the file that was read as `preds` or as `refs`, None without one."""
+        for file in self.inputs:
+            if file.role in (role, "both"):
+                return file
+        return None
+
+
+class ManifestFields(TypedDict, total=False):
+    """What a manifest says beside the identity of its run."""
+
+    model: str | None
+    prompt: str | None
+    notes: list[str]
+    recognised: RecognisedEntries | None
+    fields: Required[list[str]]
+    inputs: list[InputEntry]
+    arguments: dict[str, Any]
+    read_from: dict[str, str]
+    omitted_ids: dict[str, list[str]]
+    of_candidates: list[str]
+    scale: list[Number]
+    served: ServedEntry | None
+    batches: list[dict[str, Any]]
+    effort: dict[str, Any] | None
+    spent: SpentEntry | None
+    started: str | None
+    finished: str | None
+
+
+def _values_of(part: BaseModel) -> dict[str, Any]:
+    """Return the values of a model by field, those within it as they are."""
+    return {name: getattr(part, name) for name in type(part).model_fields}
+
+
+def _sum_recognised(
+    parts: Sequence[RecognisedEntries | None],
+) -> RecognisedEntries | None:
+    """Return how many statements are recognised in all shards, None where one does not say."""
+    sides: dict[str, RecognisedEntry] = {}
+    for side in ("references", "candidates"):
+        counts = [getattr(part, side) for part in parts if part is not None]
+        if len(counts) < len(parts):
+            return None
+        sides[side] = RecognisedEntry(
+            k=sum(count.k for count in counts), n=sum(count.n for count in counts)
+        )
+    return RecognisedEntries(**sides)
+
+
+def _sum_spent(parts: Sequence[SpentEntry | None]) -> SpentEntry:
+    """Return what all shards took; a sum with an unknown number of dollars is unknown."""
+    known = [part.model_dump() for part in parts if part is not None]
+    if len(known) < len(parts):
+        raise ValueError("a shard does not say what it took")
+    sums: dict[str, Any] = {}
+    for name in known[0]:
+        if name == "retries":
+            sums[name] = dict(sum((Counter(part[name]) for part in known), Counter()))
+            continue
+        # A part of an earlier version does not have every count.
+        numbers = [part.get(name, 0) for part in known]
+        is_unknown = name in ("dollars", "unknown_dollars") and None in numbers
+        sums[name] = None if is_unknown else sum(number or 0 for number in numbers)
+    return SpentEntry(**sums)
+
+
+def _distinct_prompts(parts: Sequence[RunManifest]) -> list[PromptEntry]:
+    """Return the prompts of several judges, each judge's together, in the order of their texts."""
+    by_text = {",".join(map(str, part.prompts)): part.prompts for part in parts}
+    return [prompt for text in sorted(by_text) for prompt in by_text[text]]
+
+
+def _distinct(shown: Sequence[list[str]], of_first: list[str]) -> list[str]:
+    """Return what several judges were shown, `none` for nothing; empty where none had anything."""
+    texts = sorted({",".join(names) or "none" for names in shown})
+    return texts if texts != ["none"] or of_first else []
+
+
+def _field_names(shown: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of fields that stand in a signature, of which some are JSON strings."""
+    return tuple(
+        json.loads(name) if name.startswith('"') else name
+        for name in shown
+        if name != "none"
+    )
+
+
+# What of a manifest other uses need, of any form
+
+
+class SourceManifest(_Part):
+    """What of a manifest is needed to judge the reports of a run again, of any form.
+
+    `studies_digest` is None where the folder's studies are not those that it is of, or unknown.
+    """
+
+    format: int
+    section: str
+    fields: list[str]
+    inputs: list[InputEntry] = []
+    studies_digest: str | None = None
+    model: str | None = None
+    class_source: str = "none"
+    reading: ReadingEntry | None = None
+    of_candidates: list[str] = []
+    shard: ShardEntry | None = None
+    combined: CombinedEntry | None = None
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether each line of the annotations ends with its checksum."""
+        return self.format != OLDEST_FORMAT
+
+    @property
+    def digest_here(self) -> str | None:
+        """The digest of the studies in this folder, None where it is of others.
+
+        A shard has that of the whole set. A combined run has fields more than its parts.
+        """
+        if self.shard is not None or self.combined is not None:
+            return None
+        return self.studies_digest if self.has_checksums else None
+
+
+class AnswersManifest(_Part):
+    """What of a manifest is needed to take its answers into a cache, of any form."""
+
+    format: int
+    judge: JudgeEntry
+    prompts: list[PromptEntry] = []
+    sampling: str | None = None
+    reply: str | None = None
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether each line of the annotations ends with its checksum."""
+        return self.format != OLDEST_FORMAT
+
+
+# The summary
+
 
 class FigureEntry(_Part):
-    """A figure of a set of studies: `value` with its 95% interval from `low` to `high`."""
+    """A figure of a set of studies: `value` with its 95% interval from `low` to `high`.
+
+    `n` studies have its measures, `n_undefined` scored ones lack one; a rate is `k` of `n`.
+    `bounds` are its least and its greatest value if all unread studies were at one end of the
+    scale. `corrected` is the same figure with the judge's bias taken out by readings.
+    """
 
     n: Count
     value: Number | None
@@ -271,10 +654,15 @@ class FigureEntry(_Part):
         None
     )
     reason: str | None = None
+    corrected: dict[str, Any] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types, without what it does not have."""
+        return self.model_dump(exclude_unset=True)
 
 
-class _Block(_Part):
-    """Counts and figures of some studies."""
+class SummaryBlock(_Part):
+    """Counts and figures of some studies; `group` has the values of the fields that they share."""
 
     n_studies: Count
     n_scored: Count
@@ -282,9 +670,14 @@ class _Block(_Part):
     n_failed: Count
     statistics: dict[str, FigureEntry]
 
+    @property
+    def group(self) -> dict[str, Any]:
+        """The values of the fields that make the group, by their names."""
+        return self.model_extra or {}
+
 
 class TotalEntry(_Part):
-    """How many of something there are in all scored studies, and per study."""
+    """How many of something there are in all scored studies, and per scored study."""
 
     n: int | None
     per_study: FiniteFloat | None
@@ -298,18 +691,92 @@ class FailureEntry(_Part):
     n: Count
 
 
-class RunSummary(_MadeBy, _Block):
-    """What was printed of a run: `summary.json`. A row of `rates` has its group's fields too."""
+class ResamplingEntry(_Part):
+    """The bootstrap of a ratio of sums: where it began, and how often it resampled."""
 
+    seed: int
+    resamples: int | None
+
+
+class RunSummary(_Part):
+    """What was printed of a run: `summary.json`.
+
+    `signature` is the line as it was printed. `readings` is there where readings correct it.
+    """
+
+    reply_modes: dict[str, Count] = {}
+    signature: str
+    rubric: str
+    model: str | None = None
+    judge: JudgeEntry
+    prompt: str | None = None
+    section: str
+    class_source: str = "none"
+    omitted: dict[str, Count] = {}
+    notes: list[str] = []
+    recognised: RecognisedEntries | None = None
+    reading: ReadingEntry | None = None
+    n_studies: Count
+    n_scored: Count
+    n_unparsed: Count
+    n_failed: Count
+    statistics: dict[str, FigureEntry]
     n_class_inferred: Count
     totals: dict[str, TotalEntry]
     reasons: dict[str, Count]
     warnings: dict[str, Count]
     n_warnings: dict[str, Count]
     by: list[str]
-    rates: list[_Block]
+    rates: list[SummaryBlock]
+    resampling: ResamplingEntry | None = None
     intervals_by: str | None = None
     failures: list[FailureEntry] = []
+    readings: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        manifest: RunManifest,
+        counted: Mapping[str, Any],
+        failures: Sequence[Mapping[str, Any]] = (),
+    ) -> RunSummary:
+        """Return the summary of a run; `counted` is what `summarise` says of its table."""
+        made_by: dict[str, Any] = {
+            "reply_modes": manifest.reply_modes,
+            "signature": manifest.signature,
+            "rubric": manifest.rubric,
+            "model": manifest.model,
+            "judge": manifest.judge.model_dump(),
+            "prompt": manifest.prompt,
+            "section": manifest.section,
+            "class_source": manifest.class_source,
+            "omitted": manifest.omitted,
+            "notes": manifest.notes,
+        }
+        if manifest.recognised is not None:
+            made_by["recognised"] = manifest.recognised.model_dump()
+        if manifest.reading is not None:
+            made_by["reading"] = manifest.reading.model_dump(exclude_unset=True)
+        if failures:
+            made_by["failures"] = list(failures)
+        return cls.model_validate({**made_by, **counted})
+
+    @property
+    def everything(self) -> SummaryBlock:
+        """The counts and figures of all studies, as of one group."""
+        return SummaryBlock(
+            **{name: getattr(self, name) for name in SummaryBlock.model_fields}
+        )
+
+    def regrouped(self, counted: Mapping[str, Any]) -> RunSummary:
+        """Return it with other rates and intervals, those that `summarise` gives."""
+        before = self.plain()
+        before.pop("intervals_by", None)
+        return RunSummary.model_validate({**before, **counted})
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types, without what it does not have."""
+        return self.model_dump(exclude_unset=True)
 
     @field_validator("n_warnings")
     @classmethod
@@ -319,6 +786,102 @@ class RunSummary(_MadeBy, _Block):
         if n.keys() != info.data.get("warnings", n).keys():
             raise ValueError("the warnings are not those of `warnings`")
         return n
+
+
+# Manifests of earlier forms
+
+
+def _upgraded(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of an earlier form in today's form; raises `RunFileError`.
+
+    Then the printed signature was all that said how a run was judged. This is the one place that
+    reads it.
+    """
+    line = data.get("signature")
+    if not isinstance(line, str):
+        raise RunFileError(path, "'signature': it is no text")
+    stated = _stated(line)
+    lacking = [name for name in _NEEDED if name not in stated]
+    if lacking and data["format"] == LAST_FORMAT:
+        raise RunFileError(path, f"'signature': it lacks {', '.join(lacking)}")
+    manifest = dict(data) | _judged_by(data, stated)
+    del manifest["signature"]
+    if data["format"] == LAST_FORMAT:
+        manifest["format"] = FORMAT
+    manifest["studies_digest"] = stated.get("studies", "")
+    manifest["version"] = stated.get("version", "")
+    # Of these a file may have null, or nothing.
+    for name in ("arguments", "scale"):
+        if not manifest.get(name):
+            manifest.pop(name, None)
+    combined = manifest.get("combined")
+    if isinstance(combined, dict) and combined.get("of") == "judge":
+        parts = combined.get("parts")
+        if isinstance(parts, list):
+            manifest["combined"] = {
+                **combined,
+                "parts": [_upgraded_part(part) for part in parts],
+            }
+    return manifest
+
+
+def _stated(line: str) -> dict[str, str]:
+    """Return the parts of a printed signature by their names; `rubric` is the first."""
+    rubric, *others = line.split("|")
+    stated = {"rubric": rubric}
+    for part in others:
+        name, _, text = part.partition(":")
+        if name == "package" and name in stated:  # several may add to one rubric
+            text = f"{stated[name]}|{text}"
+        stated[name] = text
+    return stated
+
+
+def _judged_by(data: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of `JudgedBy` that an earlier manifest only has in its signature."""
+    rubric, _, version = stated["rubric"].partition(":")
+    values: dict[str, Any] = {"rubric": rubric, "rubric_version": version}
+    # The rubric's name stands in the manifest too.
+    values |= {name: data[name] for name in ("rubric",) if name in data}
+    if "package" in stated:
+        values["packages"] = stated["package"].split("|")
+    prompts = stated.get("prompt", "none")
+    if prompts != "none":
+        values["prompts"] = [_prompt_entry(text) for text in prompts.split(",")]
+    for name in ("sampling", "reply"):
+        if name in stated:
+            values[name] = stated[name]
+    for name in ("reask", "repeat"):
+        if stated.get(name, "").isdecimal():
+            values[name] = int(stated[name])
+    for name in _TOLD:
+        if name in stated:
+            values[name] = _SHOWN.findall(stated[name])
+    return values
+
+
+def _prompt_entry(text: str) -> dict[str, str]:
+    named, plus, digest = text.rpartition("+")
+    name, at, version = named.rpartition("@")
+    if not plus or not at:
+        return {"name": text}
+    return {"name": name, "version": version, "digest": digest}
+
+
+def _upgraded_part(part: object) -> object:
+    """Return a judge of a panel of an earlier form with what its run's signature says."""
+    if not isinstance(part, dict) or not isinstance(part.get("signature"), str):
+        return part
+    stated = _stated(part["signature"])
+    judge = {"name": part.get("name"), "version": stated.get("judge", "")}
+    return {**part, "judged_by": {**_judged_by({}, stated), "judge": judge}}
+
+
+def _check_upgrade(path: Path, manifest: RunManifest, line: str) -> None:
+    """Raise `RunFileError` unless the upgraded manifest says what its file's signature said."""
+    if manifest.signature != line:
+        why = "it is not of what the rest of the manifest says"
+        raise RunFileError(path, f"'signature': {why}")
 
 
 # A study's record
@@ -444,8 +1007,39 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
         raise RunFileError(path, str(error)) from error
 
 
-def read_any_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run of this form or the one before; raises `JudgeError`."""
+def read_manifest(folder: Path) -> RunManifest:
+    """Return the manifest of a run, of this form or the one before; raises `JudgeError`."""
+    path = folder / MANIFEST
+    data = _read_object(folder)
+    if data["format"] == FORMAT:
+        return _typed(path, RunManifest, data)
+    if data["format"] != LAST_FORMAT:
+        raise _another_format(folder, data["format"])
+    manifest = _typed(path, RunManifest, _upgraded(path, data))
+    _check_upgrade(path, manifest, str(data["signature"]))
+    return manifest
+
+
+def read_source_manifest(folder: Path) -> SourceManifest:
+    """Return what of a run's manifest its reports need, of any form; raises `JudgeError`."""
+    return _typed(folder / MANIFEST, SourceManifest, _read_any(folder))
+
+
+def read_answers_manifest(folder: Path) -> AnswersManifest:
+    """Return what of a run's manifest its answers need, of any form; raises `JudgeError`."""
+    return _typed(folder / MANIFEST, AnswersManifest, _read_any(folder))
+
+
+def _read_any(folder: Path) -> dict[str, Any]:
+    """Return a manifest of any form, in today's form; those of a whole run are checked whole."""
+    data = _read_object(folder)
+    if data["format"] == OLDEST_FORMAT:
+        return _upgraded(folder / MANIFEST, data)
+    return read_manifest(folder).model_dump()
+
+
+def _read_object(folder: Path) -> dict[str, Any]:
+    """Return the object in a manifest's file, without the signature that is derived from it."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
         raise JudgeError(
@@ -455,27 +1049,11 @@ def read_any_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise RunFileError(path, "it is no object")
     form = data.get("format")
-    if form not in (FORMAT, OLD_FORMAT):
+    if form not in (FORMAT, LAST_FORMAT, OLDEST_FORMAT):
         raise _another_format(folder, form)
+    if form == FORMAT:
+        data.pop("signature", None)
     return data
-
-
-def read_manifest(folder: Path) -> tuple[RunManifest, dict[str, Any]]:
-    """Return the manifest of a run folder, typed and as it stands there; raises `JudgeError`."""
-    path = folder / MANIFEST
-    data = read_json(path)
-    form = data.get("format") if isinstance(data, Mapping) else None
-    if isinstance(form, int) and form != FORMAT:
-        raise _another_format(folder, form)
-    return _typed(path, RunManifest, data), data
-
-
-def read_source_manifest(folder: Path) -> SourceManifest:
-    """Return what of a run's manifest its reports need, of this form or the one before."""
-    data = read_any_manifest(folder)
-    if data["format"] == FORMAT:
-        read_manifest(folder)
-    return _typed(folder / MANIFEST, SourceManifest, data)
 
 
 def _another_format(folder: Path, form: object) -> JudgeError:
@@ -485,12 +1063,10 @@ def _another_format(folder: Path, form: object) -> JudgeError:
     )
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
+def read_summary(folder: Path) -> RunSummary:
     """Return the summary of a run folder, checked; raises `JudgeError`."""
     path = folder / SUMMARY
-    data: dict[str, Any] = read_json(path)
-    _typed(path, RunSummary, data)
-    return data
+    return _typed(path, RunSummary, read_json(path))
 
 
 def _typed(path: Path, model: type[Model], data: object) -> Model:
@@ -515,7 +1091,7 @@ def read_line(path: Path, line: bytes, number: int) -> StudyRecord:
 
 
 def read_old_line(path: Path, line: bytes, number: int) -> ReportsRecord:
-    """Return the study in line `number` of a run of `OLD_FORMAT`; raises `RunFileError`."""
+    """Return the study in line `number` of a run of `OLDEST_FORMAT`; raises `RunFileError`."""
     try:
         record: ReportsRecord = adapter(ReportsRecord).validate_python(
             jsonio.read(line)

@@ -18,7 +18,7 @@ from judge.plugins import version
 from judge.rubrics.quantities import reward_of
 from judge.running.policy import RequestPolicy
 from judge.running.records import StudyResult
-from judge.signature import Signature
+from judge.signature import signature_line
 from judge.studies import from_python
 from judge.studies.study_set import attach_context, prior_report
 from judge.text import says_nothing
@@ -84,13 +84,20 @@ class Reward(AbstractContextManager["Reward"]):
     def signature(self) -> str:
         """The settings that make the rewards."""
         report = getattr(self._report, "__qualname__", type(self._report).__qualname__)
+        made_of = self.name
+        if self._report is not str:
+            made_of = f"{self.name}({report})"
+        context = [f"{name}:{value}" for name, value in self._context.items() if value]
+        judged_by = self._session.judged_by()
+        settings = [f"{name}:{text}" for name, text in judged_by.settings().items()]
         parts = [
-            *self._session.judged_by(),
-            *(f"{name}:{value}" for name, value in self._context.items() if value),
-            f"reward:{self.name}{'' if self._report is str else f'({report})'}",
+            *judged_by.rubric_parts(),
+            *settings,
+            *context,
+            f"reward:{made_of}",
             f"version:{version()}",
         ]
-        return str(Signature(parts))
+        return signature_line(parts)
 
     def trl(
         self, reference: str = "reference", *, unscored: float | None = None
@@ -121,17 +128,20 @@ class Reward(AbstractContextManager["Reward"]):
             rewards = self._rewards(completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
+                counts = [f"{n} {reason}" for reason, n in reasons.most_common()]
                 _LOG.warning(
-                    "%d of %d completions have no reward %s (%s): they get %s",
-                    *(reasons.total(), len(rewards), self.name),
-                    *(
-                        "; ".join(
-                            f"{n} {reason}" for reason, n in reasons.most_common()
-                        ),
-                        value,
-                    ),
+                    "%(n)d of %(total)d completions have no reward %(name)s "
+                    "(%(reasons)s): they get %(value)s",
+                    {
+                        "n": reasons.total(),
+                        "total": len(rewards),
+                        "name": self.name,
+                        "reasons": "; ".join(counts),
+                        "value": value,
+                    },
                 )
-            if log := columns.get("log_metric"):
+            log = columns.get("log_metric")
+            if log:
                 log(
                     f"rewards/{self.name}/unscored",
                     reasons.total() / max(1, len(rewards)),
@@ -203,9 +213,7 @@ class Reward(AbstractContextManager["Reward"]):
             elif reports[row] is not None:
                 rows.append(row)
         if rows:
-            fields = {
-                name: [column[row] for row in rows] for name, column in shown.items()
-            }
+            fields = {name: _taken(column, rows) for name, column in shown.items()}
             studies = from_python(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],
@@ -231,6 +239,10 @@ class Reward(AbstractContextManager["Reward"]):
         if value is None:
             return f"undefined, {self.measure.undefined}"
         return float(value) if self.measure.higher_is_better else 0.0 - value
+
+
+def _taken(column: Sequence[Any], rows: Sequence[int]) -> list[Any]:
+    return [column[row] for row in rows]
 
 
 def text_of(completion: object) -> str | None:

@@ -11,24 +11,18 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-HEADINGS_SKIPPED = (
-    "indication|indications|history|clinical history|clinical indication|clinical information"
-    "|clinical data|comparison|comparisons|technique|exam|examination|procedure|views"
-    "|reason for exam|reason for examination|type of exam|type of examination"
-    "|recommendation|recommendations|notification"
-)
-"""Headings of sections without findings."""
+from judge.report_sections import SECTIONS, sentence_pattern
 
-HEADINGS_READ = (
-    "findings|finding|impression|impressions|conclusion|conclusions|findings and impression"
-    "|findings/impression|wet read|opinion|summary|interpretation|result|results"
+_SKIPPED_WORDS = sentence_pattern(
+    section for section in SECTIONS if not section.has_findings
 )
+_READ_WORDS = sentence_pattern(section for section in SECTIONS if section.has_findings)
 
 _HEADING = re.compile(
-    rf"(?<![\w/])(?:{HEADINGS_SKIPPED}|{HEADINGS_READ})[ \t]{{0,3}}:", re.I
+    rf"(?<![\w/])(?:{_SKIPPED_WORDS}|{_READ_WORDS})[ \t]{{0,3}}:", re.I
 )
-_SKIPPED = re.compile(rf"\s*(?:{HEADINGS_SKIPPED})[ \t]{{0,3}}:", re.I)
-_READ = re.compile(rf"\s*(?:{HEADINGS_READ})[ \t]{{0,3}}:", re.I)
+_SKIPPED = re.compile(rf"\s*(?:{_SKIPPED_WORDS})[ \t]{{0,3}}:", re.I)
+_READ = re.compile(rf"\s*(?:{_READ_WORDS})[ \t]{{0,3}}:", re.I)
 _STOP = re.compile(r"[.!?]+(?=[\s\"')\]]|$|[A-Z][a-z])|\n")
 ITEM = re.compile(r"[ \t]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\d{1,2}[.)])[ \t]")
 _NUMBER_ONLY = re.compile(r"\s*\d{1,2}\Z")

@@ -14,33 +14,15 @@ Digests = tuple[bytes | None, bytes | None]
 """Of a study's reference and of its candidate, white space aside; None for an empty text."""
 
 
-class Signature(dict[str, str]):
-    """A line that names everything that changes a number, as a mapping of names to values."""
+def signature_line(parts: Iterable[str]) -> str:
+    """Return the line that is made of these parts, in which no part has the bar between them."""
+    return "|".join(part.replace("|", "/") for part in parts)
 
-    def __init__(self, parts: Iterable[str]) -> None:
-        self.parts = tuple(part.replace("|", "/") for part in parts)
-        first, *others = self.parts or ("",)
-        split = (part.partition(":") for part in others)
-        super().__init__({"rubric": first} | {name: value for name, _, value in split})
 
-    @classmethod
-    def parse(cls, line: str) -> Signature:
-        """Return the signature that `line` is."""
-        return cls(line.split("|"))
-
-    def __str__(self) -> str:
-        return "|".join(self.parts)
-
-    def without(self, *names: str) -> Signature:
-        """Return it without the parts of these names."""
-        first, *others = self.parts
-        return Signature(
-            [first, *(part for part in others if part.partition(":")[0] not in names)]
-        )
-
-    def adding(self, part: str) -> Signature:
-        """Return it with one more part, before the version of this program."""
-        return Signature([*self.parts[:-1], part, self.parts[-1]])
+def with_parts(line: str, parts: Iterable[str]) -> str:
+    """Return a printed signature with further parts, before the version of this program."""
+    before, bar, version = line.rpartition("|")
+    return f"{before}|{signature_line(parts)}{bar}{version}"
 
 
 class StudiesDigest:

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from judge.manifest import RecognisedEntries
+
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -60,14 +62,17 @@ def says_nothing(text: str | None) -> bool:
     return not words or _BLANK.fullmatch(" ".join(words)) is not None
 
 
-def recognised_text(recognised: Mapping[str, Mapping[str, int]] | None) -> str:
+def recognised_text(recognised: RecognisedEntries | None) -> str:
     """Return what share of the reports' statements the built-in judge recognised, as text.
 
     Empty for other judges, which read whole reports.
     """
+    if recognised is None:
+        return ""
+    sides = {"references": recognised.references, "candidates": recognised.candidates}
     shares = []
-    for side, counts in (recognised or {}).items():
-        k, n = counts["k"], counts["n"]
+    for side, counts in sides.items():
+        k, n = counts.k, counts.n
         shares.append(f"{percent(k / n if n else None)} in the {side} ({k:,} of {n:,})")
     return ", ".join(shares)
 

@@ -215,6 +215,8 @@ class Failed:
 
 Outcome = Annotated | Unparsed | Failed
 Measures = Mapping[str, float | None]
+Scale = tuple[float | None, float | None]
+"""The least and the greatest value that a study can have; None where there is no such end."""
 """A scored study's numbers by the name of the rubric's measure; None for one that is undefined."""
 
 

@@ -25,15 +25,24 @@ from judge.rubrics.contract import (
     Parse,
     Rubric,
     Source,
-    Statistic,
     StructuredReply,
     Tally,
 )
 from judge.rubrics.questions import Step, Steps
+from judge.stats.statistic import (
+    InverseMean,
+    Mean,
+    OfMean,
+    OfSums,
+    Rate,
+    Ratio,
+    Statistic,
+)
 from judge.types import JudgeError, Study
 
 __all__ = ["Counted", "Facet", "Kind", "Label", "Measure", "Order", "Parse", "Rubric"]
-__all__ += ["Source", "Statistic", "StructuredReply", "Tally"]
+__all__ += ["Source", "StructuredReply", "Tally"]
+__all__ += ["InverseMean", "Mean", "OfMean", "OfSums", "Rate", "Ratio", "Statistic"]
 __all__ += ["built_in", "cases", "load", "names", "prompt_files", "summary"]
 
 _ROOT = Path(__file__).parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from judge.rubrics.contract import (
@@ -12,9 +12,8 @@ from judge.rubrics.contract import (
     Kind,
     Label,
     Measure,
-    Statistic,
-    Where,
 )
+from judge.stats.statistic import Mean, Rate, Where
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 CATEGORIES = tuple(Category)
@@ -23,13 +22,17 @@ ERROR = "error"
 """The kind of the items that are errors of the candidate."""
 
 CATEGORY = Facet(
-    *("category", "category", "categories"),
+    "category",
+    "category",
+    "categories",
     labels=tuple(Label(category.value, category.label) for category in CATEGORIES),
     has_codes=True,
 )
 
-ERRORS = Statistic(
-    *("errors", "errors per study", "mean", ("n_significant", "n_insignificant")),
+ERRORS = Mean(
+    "errors",
+    "errors per study",
+    measures=("n_significant", "n_insignificant"),
     higher_is_better=False,
     study_label="errors",
     shown=frozenset({"compare"}),
@@ -37,14 +40,16 @@ ERRORS = Statistic(
 
 
 def none_of(
-    name: str, label: str, measure: str, words: str, *shown: Where
-) -> Statistic:
+    name: str, label: str, *, measure: str, words: str, shown: Collection[Where]
+) -> Rate:
     """Return the share of the scored studies of which `measure` is 0, studies without `words`.
 
     The denominator is all scored studies: without an urgent finding none of a study is missed.
     """
-    return Statistic(
-        *(name, label, "rate", (measure,)),
+    return Rate(
+        name,
+        label,
+        measures=(measure,),
         higher_is_better=True,
         definition=f"studies without {words}",
         study_label=words,
@@ -52,10 +57,15 @@ def none_of(
     )
 
 
-def no_error(grade: str, named: str) -> Statistic:
+def no_error(grade: str, named: str) -> Rate:
     """Return the share of the studies without an error of a grade, `named` in words."""
-    name, label = f"no_{grade}_error", f"no {grade} error"
-    return none_of(name, label, f"n_{grade}", named, "groups", "compare")
+    return none_of(
+        f"no_{grade}_error",
+        f"no {grade} error",
+        measure=f"n_{grade}",
+        words=named,
+        shown=("groups", "compare"),
+    )
 
 
 def error_item(
@@ -81,41 +91,51 @@ def name_words(text: str) -> list[str]:
 
 _CATEGORIES = {
     Category.FALSE_FINDING: (
-        *("false finding", "false prediction of finding", "false report of finding"),
-        *("false prediction", "false report of finding in candidate"),
+        "false finding",
+        "false prediction of finding",
+        "false report of finding",
+        "false prediction",
+        "false report of finding in candidate",
     ),
     Category.MISSING_FINDING: (
-        *(
-            "missing finding",
-            "omitted finding",
-            "omission of finding",
-            "missed finding",
-        ),
+        "missing finding",
+        "omitted finding",
+        "omission of finding",
+        "missed finding",
         "missing finding present in reference",
     ),
     Category.WRONG_LOCATION: (
-        *("wrong location", "incorrect location", "incorrect location of finding"),
-        *("wrong position", "incorrect position", "incorrect position of finding"),
-        *("wrong location position", "incorrect location position"),
-        *(
-            "incorrect location position of finding",
-            "misidentification of finding location",
-        ),
+        "wrong location",
+        "incorrect location",
+        "incorrect location of finding",
+        "wrong position",
+        "incorrect position",
+        "incorrect position of finding",
+        "wrong location position",
+        "incorrect location position",
+        "incorrect location position of finding",
+        "misidentification of finding location",
         "misidentification of finding s anatomic location position",
     ),
     Category.WRONG_SEVERITY: (
-        *("wrong severity", "incorrect severity", "incorrect severity of finding"),
-        *("misassessment of severity", "misassessment of severity of finding"),
+        "wrong severity",
+        "incorrect severity",
+        "incorrect severity of finding",
+        "misassessment of severity",
+        "misassessment of severity of finding",
     ),
     Category.FALSE_COMPARISON: (
-        *("false comparison", "comparison not in reference"),
+        "false comparison",
+        "comparison not in reference",
         "mention of comparison that is not present in reference impression",
         "mention of comparison that is not present in reference",
         "mention of comparison not present in reference",
         "mentioning comparison that isn t in reference",
     ),
     Category.OMITTED_COMPARISON: (
-        *("omitted comparison", "missing comparison", "omission of comparison"),
+        "omitted comparison",
+        "missing comparison",
+        "omission of comparison",
         "omission of comparison describing change from previous study",
         "omitting comparison detailing change from prior study",
     ),
@@ -180,18 +200,21 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
 
 def count_items(measures: Iterable[Measure], annotation: Annotation) -> dict[str, int]:
     """Return how many items each of the measures that count some finds, in their order."""
-    return {
-        measure.name: sum(
-            item.kind == counts.kind
-            and all(
-                value in item.labels.get(facet, ())
-                for facet, value in counts.labels.items()
-            )
-            for item in annotation.items
-        )
-        for measure in measures
-        if (counts := measure.counts)
-    }
+    found = {}
+    for measure in measures:
+        if measure.counts is not None:
+            counts = measure.counts
+            found[measure.name] = sum(_is_counted(counts, i) for i in annotation.items)
+    return found
+
+
+def _is_counted(counts: Counted, item: Item) -> bool:
+    """Whether an item is of the kind and carries all of the labels."""
+    if item.kind != counts.kind:
+        return False
+    return all(
+        value in item.labels.get(facet, ()) for facet, value in counts.labels.items()
+    )
 
 
 SIGNIFICANCE = "significance"
@@ -210,7 +233,9 @@ MAX_COUNT = 9999
 """The largest count that is read; a longer digit run is no count."""
 
 GRADES = Facet(
-    *(SIGNIFICANCE, "significance", "significances"),
+    SIGNIFICANCE,
+    "significance",
+    "significances",
     labels=(
         Label(SIGNIFICANT, "clinically significant", "serious", means="significant"),
         Label(INSIGNIFICANT, "clinically insignificant", "mild", means="insignificant"),

@@ -7,7 +7,7 @@ does not declare is shown nowhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
+from judge.stats.statistic import Statistic, Where
+from judge.types import (
+    Annotation,
+    Item,
+    JudgeError,
+    Measures,
+    ReportComparison,
+    Scale,
+    Study,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -80,10 +89,6 @@ def source(key: str) -> Source:
     return _sources()[key]
 
 
-Scale = tuple[float | None, float | None]
-"""The least and the greatest value that a study can have; None where there is no such end."""
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """The items that a measure counts: those of a kind that carry all of the labels.
@@ -127,60 +132,6 @@ class Measure:
             and (high is None or value <= high)
         )
         return is_in and not (self.is_whole and value % 1)
-
-
-Where = Literal["head", "groups", "compare"]
-EVERYWHERE: frozenset[Where] = frozenset(("head", "groups", "compare"))
-"""Where a statistic is printed: of a run, of its groups, where models are compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """One number of a set of studies.
-
-    A `mean` is that of the sum of the `measures` over the studies that have them; with
-    `is_reciprocal` it is 1 / that mean. A `rate` is the share of the studies of which all the
-    `measures` are 0. A `ratio` is the sum of the `measures` over all studies divided by that of
-    `per`. Studies of which a measure is undefined are in neither part, and are counted beside
-    it. Means have a normal interval on the `scale`, which has to hold all values of the measure;
-    rates have Wilson's, ratios one by bootstrap.
-
-    `label` is short; `definition` says what it is where other rubrics' statistics stand beside
-    it. `study_label` is what it says of one study. `shown` is where it is printed: at the `head`
-    of a run, for each of the `groups`, and where models are compared (`compare`). `rexrank` is
-    the column of ReXrank's result tables that it fills.
-    """
-
-    name: str
-    label: str
-    kind: Literal["mean", "rate", "ratio"]
-    measures: tuple[str, ...]
-    higher_is_better: bool
-    per: tuple[str, ...] = ()
-    is_reciprocal: bool = False
-    scale: Scale = (0, None)
-    definition: str | None = None
-    study_label: str | None = None
-    shown: frozenset[Where] = frozenset({"groups", "compare"})
-    rexrank: str | None = None
-
-
-def mean_of(
-    name: str,
-    label: str,
-    scale: Scale,
-    shown: Collection[Where] = EVERYWHERE,
-    **more: Any,  # noqa: ANN401
-) -> Statistic:
-    """Return the mean of the measure with this name; `more` are further fields of `Statistic`."""
-    more = {"measures": (name,), "higher_is_better": True, **more}
-    return Statistic(name, label, "mean", scale=scale, shown=frozenset(shown), **more)
-
-
-def ratio_of(name: str, label: str, measure: str, per: str, **more: Any) -> Statistic:  # noqa: ANN401
-    """Return the ratio of two measures' sums, from 0 to 1; `more` are further fields."""
-    more = {"higher_is_better": True, "scale": (0, 1), "shown": EVERYWHERE, **more}
-    return Statistic(name, label, "ratio", (measure,), per=(per,), **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,13 +313,16 @@ class Rubric:
                 )
         for counts in (measure.counts for measure in self.measures if measure.counts):
             named = {facet: (label,) for facet, label in counts.labels.items()}
-            if wrong := self._undeclared(counts.kind, named):  # it would count 0
+            wrong = self._undeclared(counts.kind, named)
+            if wrong:  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
         scales: dict[tuple[str, ...], Scale] = {
             (one.name,): one.scale for one in self.measures
         }
         for one in self.statistics:
-            if one.kind == "mean" and one.scale != scales.get(one.measures, one.scale):
+            if one.has_own_scale:
+                continue
+            if one.scale != scales.get(one.measures, one.scale):
                 raise ValueError(
                     f"{self.name} declares {one.name!r} on another scale than it has"
                 )
@@ -376,7 +330,8 @@ class Rubric:
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study; raises `JudgeError` for undeclared ones."""
         measures = self.measure(annotation, study)
-        if wrong := self._wrong(annotation, measures):
+        wrong = self._wrong(annotation, measures)
+        if wrong:
             shown = f"as study {study.study_id!r} shows: {wrong}; update its package"
             raise JudgeError(f"the rubric {self.name} is wrong, {shown}")
         return measures
@@ -384,7 +339,8 @@ class Rubric:
     def _wrong(self, annotation: Annotation, measures: object) -> str | None:
         if not isinstance(measures, Mapping):
             return f"measure() gives {measures!r:.80}, which is no mapping"
-        if odd := measures.keys() ^ {measure.name for measure in self.measures}:
+        odd = measures.keys() ^ {measure.name for measure in self.measures}
+        if odd:
             return f"measure() and the declared measures differ in {', '.join(sorted(odd))}"
         for measure in self.measures:
             value = measures[measure.name]
@@ -398,7 +354,8 @@ class Rubric:
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return why an item does not fit the declarations, None for one that does."""
-        if wrong := self._undeclared(kind, labels):
+        wrong = self._undeclared(kind, labels)
+        if wrong:
             return wrong
         known = self.kind(kind)
         if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
@@ -412,7 +369,8 @@ class Rubric:
         for facet, values in labels.items():
             if facet not in known.facets:
                 return f"{self.title} has no {facet!r} of one {known.label}"
-            if odd := set(values) - {label.name for label in self.facet(facet).labels}:
+            odd = set(values) - {label.name for label in self.facet(facet).labels}
+            if odd:
                 return f"{self.title} has no {facet} {min(odd)!r}"
         return None
 

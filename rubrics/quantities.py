@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
-from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.contract import Measure, Rubric, Tally
 from judge.types import JudgeError
 
 RATING, SCORE, MISSED_URGENT = "rating", "score", "missed_urgent"
@@ -18,21 +17,21 @@ LEVELS = (SIGNIFICANT, *_SCALE)
 """The levels at which errors of different scales can be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number of a study: in a rubric, the sum of its `measures`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedMeasure(Measure):
+    """A measure that raters have whatever their rubrics: in a rubric, the sum of its `made_of`.
 
-    A `rating` is a field of a reader's run. `is_level` is true of the errors of a level, which
-    rates are of; `category` is there for a count of the errors of one category.
+    `is_level` is true of the errors of a level, which rates are of; `category` is there for a count
+    of the errors of one category. The reader's rating, a field of the run, is made of nothing.
     """
 
-    name: str
-    label: str
-    kind: Literal["count", "score", "rating"]
-    measures: tuple[str, ...] = ()
-    higher_is_better: bool = False
+    made_of: tuple[str, ...] = ()
     is_level: bool = False
     category: str | None = None
+
+
+RATINGS = SharedMeasure(name=RATING, label="rating", higher_is_better=True)
+"""What readers say of the whole report."""
 
 
 def levels_of(
@@ -47,16 +46,17 @@ def levels_of(
     ]
     meanings = {label.means for label in labels}
     scale = (SIGNIFICANT,) if SIGNIFICANT in meanings else _SCALE
-    return {
-        level: tuple(
-            measure.name
-            for label in labels
-            if label.means in scale[place:]
-            for measure in rubric.counting(tally.kind, {tally.columns: label.name})
-        )
-        for place, level in enumerate(scale)
-        if level in meanings
-    }
+    levels = {}
+    for place, level in enumerate(scale):
+        if level not in meanings:
+            continue
+        names: list[str] = []
+        for label in labels:
+            if label.means in scale[place:]:
+                counting = rubric.counting(tally.kind, {tally.columns: label.name})
+                names += [measure.name for measure in counting]
+        levels[level] = tuple(names)
+    return levels
 
 
 def measures_at_level(
@@ -71,15 +71,14 @@ def measures_at_level(
 
 def common_level(rubrics: Iterable[Rubric]) -> str | None:
     """Return the level that makes scales of two and of four alike, None where all have one kind."""
-    scales = {
-        SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))
-    }
+    known = [levels_of(rubric) for rubric in rubrics]
+    scales = {SIGNIFICANT in levels for levels in known if levels}
     return ACTIONABLE if len(scales) > 1 else None
 
 
 def quantities_of(
     rubric: Rubric, lacks: Collection[str] = (), level: str | None = None
-) -> dict[str, Quantity]:
+) -> dict[str, SharedMeasure]:
     """Return the quantities of a rubric by name, those that it has the measures for.
 
     A level that a reader `lacks` (`rubrics.derived`) is in no category's count: no error has it.
@@ -89,48 +88,79 @@ def quantities_of(
     known = {measure.name for measure in rubric.measures}
     quantities = []
     if known.issuperset(_ERRORS):
-        quantities.append(Quantity("errors", "errors", "count", _ERRORS))
-    names = [name for name in (SIGNIFICANT, ACTIONABLE) if f"n_{name}" in known]
-    levels: dict[str, tuple[str, ...]] = {name: (f"n_{name}",) for name in names}
+        quantities.append(_count("errors", "errors", _ERRORS))
+    levels: dict[str, tuple[str, ...]] = {}
     if level is not None:
-        levels = {SIGNIFICANT: measures_at_level(rubric, level, lacks)}
-    named = {
-        name: (f"{name} errors", measures)
-        for name, measures in levels.items()
-        if measures
-    }
+        levels[SIGNIFICANT] = measures_at_level(rubric, level, lacks)
+    else:
+        for name in (SIGNIFICANT, ACTIONABLE):
+            if f"n_{name}" in known:
+                levels[name] = (f"n_{name}",)
+    at_level = {}
+    for name, measures in levels.items():
+        if measures:
+            at_level[name] = _count(name, f"{name} errors", measures, is_level=True)
     for rate in rubric.statistics:
         if rate.name == f"no_{MISSED_URGENT}":
-            named[MISSED_URGENT] = ("missed urgent findings", rate.measures)
-    quantities += [
-        Quantity(name, label, "count", measures, is_level=True)
-        for name, (label, measures) in named.items()
-    ]
-    for score in rubric.with_role("score")[:1]:
-        better = score.higher_is_better
-        quantities.append(Quantity(SCORE, score.label, "score", (score.name,), better))
-    if tally := rubric.tally:
-        rows = rubric.facet(tally.rows)
-        grades = [
-            grade
-            for grade in rubric.facet(tally.columns).labels
-            if grade.name not in lacks
-        ]
-        for row in rows.labels:
-            labels = [
-                {tally.columns: grade.name, tally.rows: row.name} for grade in grades
-            ]
-            counts = [
-                measure
-                for both in labels
-                for measure in rubric.counting(tally.kind, both)
-            ]
-            made_of = tuple(measure.name for measure in counts)
-            name, label = f"errors_{row.name}", rows.text(row.name)
-            quantities.append(
-                Quantity(name, label, "count", made_of, category=row.name)
+            at_level[MISSED_URGENT] = _count(
+                MISSED_URGENT, "missed urgent findings", rate.measures, is_level=True
             )
+    quantities += at_level.values()
+    for score in rubric.with_role("score")[:1]:
+        quantities.append(
+            SharedMeasure(
+                name=SCORE,
+                label=score.label,
+                role="score",
+                higher_is_better=score.higher_is_better,
+                made_of=(score.name,),
+            )
+        )
+    if rubric.tally is not None:
+        quantities += _by_category(rubric, rubric.tally, lacks)
     return {quantity.name: quantity for quantity in quantities}
+
+
+def _count(
+    name: str,
+    label: str,
+    made_of: tuple[str, ...],
+    *,
+    is_level: bool = False,
+    category: str | None = None,
+) -> SharedMeasure:
+    return SharedMeasure(
+        name=name,
+        label=label,
+        role="count",
+        made_of=made_of,
+        is_level=is_level,
+        category=category,
+    )
+
+
+def _by_category(
+    rubric: Rubric, tally: Tally, lacks: Collection[str]
+) -> list[SharedMeasure]:
+    """Return the counts of the errors of each category, of all levels that are not lacking."""
+    rows = rubric.facet(tally.rows)
+    columns = rubric.facet(tally.columns).labels
+    grades = [grade.name for grade in columns if grade.name not in lacks]
+    counts = []
+    for row in rows.labels:
+        names: list[str] = []
+        for grade in grades:
+            labels = {tally.columns: grade, tally.rows: row.name}
+            names += [one.name for one in rubric.counting(tally.kind, labels)]
+        counts.append(
+            _count(
+                f"errors_{row.name}",
+                rows.text(row.name),
+                tuple(names),
+                category=row.name,
+            )
+        )
+    return counts
 
 
 def reward_of(rubric: Rubric, name: str | None) -> Measure:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from made_manifests import manifest_of
 
 from judge import rubrics
 from judge.jsonio import from_line, to_line
@@ -98,19 +99,15 @@ def answered(
         )
         for study_id in answers
     ]
-    made_by: dict[str, Any] = {
-        "signature": f"{rubric.name}:{rubric.version}|judge:{judge}|prompt:{prompt}"
-        f"|section:{section}|class:study_class|omitted:0|studies:{studies_digest(studies)}"
-        "|version:0",
-        "rubric": rubric.name,
-        "model": path.name,
-        "judge": {"name": judge, "version": judge, "note": None},
-        "prompt": None if prompt == "none" else prompt.partition("@")[0],
-        "section": section,
-        "class_source": "study_class",
-        "omitted": {},
-        "notes": [],
-    }
+    manifest = manifest_of(
+        rubric,
+        studies_digest(studies),
+        judge=judge,
+        prompt=prompt,
+        section=section,
+        model=path.name,
+        fields=list(fields),
+    )
     ends = []
     for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
         completion = None if answer is None else Completion(answer, "stop", judge)
@@ -121,6 +118,11 @@ def answered(
         )
         ends.append(StudyResult(at, study, *end, completion))
     write_run(
-        path, rubric, ends, made_by, {"inputs": [], "fields": list(fields)}, DEFAULT_BY
+        path,
+        rubric,
+        ends,
+        lambda: manifest,
+        fields=manifest.fields,
+        by=DEFAULT_BY,
     )
     return path

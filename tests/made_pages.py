@@ -118,7 +118,7 @@ def all_pages(folder: Path) -> Path:
     asked = answered(
         folder / "asked", {"1": green()}, prompt=f"green@1+{prompt.digest}"
     )
-    (folder / "asked.html").write_text("".join(run_page(Run(asked))), "utf-8")
+    (folder / "asked.html").write_text("".join(run_page(Run.open(asked))), "utf-8")
     evil = comparison_text(
         comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m"
     )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from made_manifests import manifest_of
 
 from judge import rubrics
-from judge.manifest import FORMAT
+from judge.manifest import JudgeEntry
 from judge.rubrics import Rubric
 from judge.running.folder import Run, writing
 from judge.running.records import StudyResult, read
+from judge.running.run import finish
 from judge.signature import studies_digest
-from judge.stats.summary import summarise
+from judge.stats.summary import DEFAULT_BY
 from judge.types import (
     Annotated,
     Annotation,
@@ -71,27 +73,20 @@ def write_run(
     """Write a run with these studies and open it."""
     fields = list(dict.fromkeys(name for study, *_ in ends for name in study.fields))
     digest = studies_digest([study for study, *_ in ends])
-    made_by: dict[str, Any] = {
-        "signature": f"{rubric.name}:{rubric.version}|judge:test|prompt:none|section:findings"
-        f"|class:study_class|studies:{digest}|version:{HOSTILE}",
-        "rubric": rubric.name,
-        "judge": {"name": "test", "version": "test-1", "note": "a note"},
-        "prompt": None,
-        "section": "findings",
-        "class_source": "study_class",
-        "omitted": {},
-        "notes": [],
-    }
+    manifest = manifest_of(
+        rubric,
+        digest,
+        judge="test",
+        version=HOSTILE.replace("|", "/"),
+        fields=fields,
+    )
+    judge = JudgeEntry(name="test", version="test-1", note="a note")
+    manifest = manifest.model_copy(update={"judge": judge})
     with writing(path, rubric, fields) as writer:
         for at, (study, outcome, measures, completion) in enumerate(ends):
             writer.add(StudyResult(at, study, outcome, measures, completion, 1))
-        table = writer.table()
-        writer.finish(
-            table,
-            {**made_by, **summarise(table, rubric)},
-            {"format": FORMAT, **made_by, "fields": fields},
-        )
-    return Run(path)
+        finish(writer, manifest, DEFAULT_BY)
+    return Run.open(path)
 
 
 def failed(study_id: str) -> tuple[Study, Outcome, None, None]:

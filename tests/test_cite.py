@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from made_manifests import manifest_of
 from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
 from judge.rubrics.contract import Source, _sources
-from judge.signature import Signature
 from judge.tables.citation import citation, program
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
@@ -22,7 +22,7 @@ WORKS = [*_sources().values()]
 def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
     invoke: Invoke, judged_examples: Path
 ) -> None:
-    run = Run(judged_examples)
+    run = Run.open(judged_examples)
     printed = invoke("cite", judged_examples, judged_examples / ".").stdout
     text = printed.split("\n\n")[0]
     for part in (
@@ -69,22 +69,28 @@ def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
     Path("refs.json").write_text(json.dumps(refs))
     Path("preds.json").write_text(json.dumps(preds))
     done = invoke("green", "preds.json", "refs.json", "--allow-missing", "--out", "run")
-    assert Run("run").summary()["n_failed"] == 1, done.output
+    assert Run.open("run").summary().n_failed == 1, done.output
     text = invoke("cite", "run").stdout
     assert "1 of 2 studies were scored; the others, 0 with an answer that" in text
     assert "left out before that: 1 " in text
 
 
 def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> None:
-    manifest = {"judge": {"name": "gpt-x", "version": "gpt-x-2026", "note": None}}
-    line = (
-        "green:3|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
-        "|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
+    shard = {"index": 2, "count": 3, "n_whole": 3, "places": "0", "notes_of_input": []}
+    rubric = rubrics.load("green")
+    manifest = manifest_of(
+        rubric,
+        "1+aa",
+        judge="gpt-x-2026",
+        prompt="green@2+aa",
+        sampling="max_tokens=900,temperature=0",
+        reask=2,
+        context=["age", "indication"],
+        prior=["earlier"],
+        shard=shard,
     )
-    summary = Run(judged_examples).summary()
-    text = citation(
-        manifest, summary, Signature.parse(line), rubrics.load("green")
-    ).text
+    summary = Run.open(judged_examples).summary()
+    text = citation(manifest, summary, rubric).text
     for part in (
         "gpt-x-2026 (prompt green@2+aa; sampling max_tokens=900, temperature=0; reask 2; ",
         "context age, indication; prior earlier)",

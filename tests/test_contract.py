@@ -17,10 +17,10 @@ from judge.rubrics import (
     Measure,
     Order,
     Rubric,
-    Statistic,
     Tally,
 )
 from judge.rubrics.categories import count_items, count_measures
+from judge.stats.statistic import Mean
 from judge.types import Annotation, Item, Measures, Study
 
 STUDY = Study("s", "Clear.", "Effusion.")
@@ -43,10 +43,10 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     return {"score": annotation.values.get("score"), **count_items(COUNTS, annotation)}
 
 
-def mean(name: str, *measures: str, **more: Any) -> Statistic:
+def mean(name: str, *measures: str, **more: Any) -> Mean:
     scale = more.pop("scale", (-1, 1))
-    return Statistic(
-        name, name, "mean", measures, higher_is_better=True, scale=scale, **more
+    return Mean(
+        name, name, measures=measures, higher_is_better=True, scale=scale, **more
     )
 
 

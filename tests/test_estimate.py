@@ -13,19 +13,27 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats as reference
 
-from judge.rubrics.contract import Statistic
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
+    Codes,
     Draws,
-    estimate,
     inverse,
     mean_interval,
     ratio_interval,
     wilson,
 )
+from judge.stats.statistic import InverseMean, Mean, Rate, Ratio, Statistic
 
-RATIO = Statistic(
-    "precision", "precision", "ratio", ("right",), higher_is_better=True, per=("all",)
+RATIO = Ratio(
+    "precision", "precision", measures=("right",), higher_is_better=True, per=("all",)
 )
+
+
+def estimate(
+    scored: pd.DataFrame, one: Statistic, units: Codes | None = None
+) -> Estimate:
+    """The number of a table's studies."""
+    return one.of_table(scored, units)
 
 
 def table(**columns: Sequence[float | None]) -> pd.DataFrame:
@@ -35,8 +43,8 @@ def table(**columns: Sequence[float | None]) -> pd.DataFrame:
     )
 
 
-def statistic(kind: Any, *measures: str, **more: Any) -> Statistic:
-    return Statistic("x", "x", kind, measures, higher_is_better=False, **more)
+def statistic(kind: type[Statistic], *measures: str, **more: Any) -> Statistic:
+    return kind("x", "x", measures=measures, higher_is_better=False, **more)
 
 
 def facts(n: int, seed: int = 3) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -53,7 +61,7 @@ def ratio_ends(right: NDArray[np.float64], of: NDArray[np.float64]) -> Any:
 
 def test_a_mean_is_that_of_the_sum_of_its_measures() -> None:
     scored = table(a=[1, 2, 3], b=[0, 1, 1])
-    found = estimate(scored, statistic("mean", "a", "b"))
+    found = estimate(scored, statistic(Mean, "a", "b"))
     wanted = mean_interval([1, 3, 4], (0, None))
     assert (found.n, found.value, found.low, found.high) == (
         3,
@@ -66,19 +74,19 @@ def test_a_mean_is_that_of_the_sum_of_its_measures() -> None:
 
 def test_studies_of_which_it_is_undefined_are_counted_and_in_no_part() -> None:
     scored = table(a=[1, None, 3, 5], b=[0, 1, None, 1])
-    for kind, expected in (("mean", 3.5), ("rate", 0.0)):
+    for kind, expected in ((Mean, 3.5), (Rate, 0.0)):
         found = estimate(scored, statistic(kind, "a", "b"))
         assert (found.n, found.n_undefined, found.value) == (2, 2, expected)
-    ratio = estimate(scored, statistic("ratio", "a", per=("b",)))
+    ratio = estimate(scored, statistic(Ratio, "a", per=("b",)))
     assert (ratio.n, ratio.n_undefined) == (2, 2)
     assert (ratio.numerator, ratio.denominator, ratio.value) == (6, 1, 6)
 
 
 def test_a_rate_is_the_share_without_any() -> None:
     scored = table(a=[0, 0, 2, 0], b=[0, 1, 0, 0])
-    found, wanted = estimate(scored, statistic("rate", "a", "b")), wilson(2, 4)
+    found, wanted = estimate(scored, statistic(Rate, "a", "b")), wilson(2, 4)
     assert (
-        estimate(table(a=[-1, 0], b=[1, 0]), statistic("rate", "a", "b")).k == 1
+        estimate(table(a=[-1, 0], b=[1, 0]), statistic(Rate, "a", "b")).k == 1
     )  # no sum of 0
     assert (found.k, found.n, found.value) == (2, 4, 0.5)
     assert (found.low, found.high) == (wanted.low, wanted.high)
@@ -86,22 +94,20 @@ def test_a_rate_is_the_share_without_any() -> None:
 
 def test_a_reciprocal_is_that_of_the_mean() -> None:
     values = [1.0, 2.0, 4.0, 1.0]
-    found = estimate(
-        table(a=values), statistic("mean", "a", is_reciprocal=True, scale=(1, 4))
-    )
+    found = estimate(table(a=values), statistic(InverseMean, "a", scale=(1, 4)))
     wanted = inverse(mean_interval(values, (1, 4)), (1, 4))
     assert (found.value, found.low, found.high) == (0.5, wanted.low, wanted.high)
-    none = estimate(table(a=[0.0, 0.0]), statistic("mean", "a", is_reciprocal=True))
+    none = estimate(table(a=[0.0, 0.0]), statistic(InverseMean, "a"))
     assert (none.n, none.value, none.low, none.high) == (2, None, None, None)
 
 
 @pytest.mark.parametrize("values", [[], [None, None]])
 def test_no_study_has_no_number(values: list[float | None]) -> None:
     for one in (
-        statistic("mean", "a"),
-        statistic("mean", "a", is_reciprocal=True),
-        statistic("rate", "a"),
-        statistic("ratio", "a", per=("a",)),
+        statistic(Mean, "a"),
+        statistic(InverseMean, "a"),
+        statistic(Rate, "a"),
+        statistic(Ratio, "a", per=("a",)),
     ):
         found = estimate(table(a=values), one)
         assert (found.n, found.n_undefined) == (0, len(values))
@@ -236,9 +242,9 @@ def test_intervals_of_single_figures_are_by_patient() -> None:
     errors, units = of_patients(np.random.default_rng(1), 40, 4)
     scored = table(a=errors.tolist(), b=[1.0] * len(errors))
     for one in (
-        statistic("mean", "a"),
-        statistic("rate", "a"),
-        statistic("ratio", "a", per=("b",)),
+        statistic(Mean, "a"),
+        statistic(Rate, "a"),
+        statistic(Ratio, "a", per=("b",)),
     ):
         by_study, by_patient = estimate(scored, one), estimate(scored, one, units)
         assert by_study.value == by_patient.value

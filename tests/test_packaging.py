@@ -20,34 +20,74 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("judge", "cache", "cli", "examples", "prompts", "rubrics")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Build the wheel from a copy of the tree, as a user's pip would, and list its files."""
-    tree = tmp_path_factory.mktemp("tree")
+def _copy_tree(tree: Path) -> None:
     for name in ("pyproject.toml", "PACKAGE.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     for name in FOLDERS:
         shutil.copytree(
-            ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / name,
+            tree / name,
+            ignore=shutil.ignore_patterns("__pycache__"),
+            symlinks=True,
         )
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "-q",
-            "--no-deps",
-            "--no-build-isolation",
-            "-w",
-            tree / "dist",
-            tree,
-        ],
-        check=True,
-        capture_output=True,
-    )
+
+
+def _lose_links(tree: Path) -> None:
+    """Make of each link what Windows makes of it: a file with the path of its target."""
+    links = [path for path in (tree / "judge").iterdir() if path.is_symlink()]
+    assert {link.name for link in links} == set(FOLDERS) - {"judge"}
+    for link in links:
+        target = link.readlink()
+        link.unlink()
+        link.write_text(target.as_posix())
+
+
+def _build(tree: Path) -> list[str]:
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps"]
+    command += ["--no-build-isolation", "-w", str(tree / "dist"), str(tree)]
+    subprocess.run(command, check=True, capture_output=True)
     (path,) = (tree / "dist").glob("*.whl")
     return zipfile.ZipFile(path).namelist()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Build the wheel from a copy of the tree, as a user's pip would, and list its files."""
+    tree = tmp_path_factory.mktemp("tree")
+    _copy_tree(tree)
+    return _build(tree)
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_checkout_is_imported_with_its_links_and_without_them(
+    tmp_path: Path, has_links: bool
+) -> None:
+    _copy_tree(tmp_path)
+    if not has_links:
+        _lose_links(tmp_path)
+    program = (
+        "import judge.cli, judge.rubrics.green, judge.cache.store, judge.prompts;"
+        "print(judge.cli.__file__, judge.rubrics.names())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    place = "judge/cli" if has_links else "cli"
+    assert done.stdout.startswith(str(tmp_path / place / "__init__.py"))
+    assert "'green'" in done.stdout
+
+
+@pytest.mark.ci
+def test_the_wheel_of_a_checkout_without_links_is_the_same(
+    wheel: list[str], tmp_path: Path
+) -> None:
+    _copy_tree(tmp_path)
+    _lose_links(tmp_path)
+    assert sorted(_build(tmp_path)) == sorted(wheel)
 
 
 def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:

@@ -200,7 +200,7 @@ def test_what_is_added_must_be_what_it_says(invoke: Invoke, package: Package) ->
 # A rubric that fails, or breaks its word
 
 RUBRIC = (
-    "from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic\n"
+    "from judge.rubrics import Facet, Kind, Label, Mean, Measure, Order, Rubric\n"
     "from judge.types import Annotation, Item\n"
     "def parse(text, study, *, complete=False): return Annotation(tuple({read}))\n"
     "def render(annotation): return {written}\n"
@@ -208,7 +208,8 @@ RUBRIC = (
     "    return Annotation(tuple(Item('slip', d.{text}) for d in comparison.discrepancies))\n"
     "X = Rubric(name={name!r}, version=1, title='Slips', summary='Judge slips.', prompt='slips',\n"
     "    kinds=(Kind('slip', 'slip', 'slips'),), measures=(Measure('n', 'slips'),),\n"
-    "    statistics=(Statistic('n', 'slips', 'mean', ('n',), False),), worst=(Order('n', True),),\n"
+    "    statistics=(Mean('n', 'slips', measures=('n',), higher_is_better=False),),\n"
+    "    worst=(Order('n', True),),\n"
     "    parse=parse, render=render, baseline=baseline,\n"
     "    measure=lambda annotation, study: {{'n': len(annotation.items)}})\n"
 )

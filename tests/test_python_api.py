@@ -49,10 +49,10 @@ def test_a_run_is_written_and_opened(
     runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = runs["good"]
-    assert good.signature == Run(str(good.path)).signature
+    assert good.signature == Run.open(str(good.path)).signature
     assert all(isinstance(outcome, Annotated) for _, outcome in good.outcomes())
     assert [study.study_id for study, _ in good.outcomes()] == ["a", "b", "c"]
-    assert good.summary()["n_scored"] == 3
+    assert good.summary().n_scored == 3
     assert list(good.table()["study_id"]) == ["a", "b", "c"]
     monkeypatch.chdir(tmp_path)
     named = run(REFERENCES, GOOD, fields=FIELDS)
@@ -68,7 +68,7 @@ def test_a_run_is_written_and_opened(
 def test_what_is_printed_is_short_and_a_notebook_shows_a_table(
     runs: dict[str, Run],
 ) -> None:
-    assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
+    assert repr(runs["bad"]) == f"Run.open({str(runs['bad'].path)!r})"
     board = compare(runs, tests=None)
     for result in (board, runs["bad"]):
         text = str(result)
@@ -131,7 +131,7 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(
         out=tmp_path / "r",
         options=None,
     )
-    assert done.manifest["effort"]["max_outage"] == policy.max_outage
+    assert (done.manifest.effort or {})["max_outage"] == policy.max_outage
     for unknown in ("promt", "environ"):
         why = f"there is no option '{unknown}'; there are: prompt, base_url, .*, section, "
         with pytest.raises(JudgeError, match=why):

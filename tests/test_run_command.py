@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from made_manifests import manifest_of
 
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.folder import Run, writing
@@ -85,20 +86,16 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(
 ) -> None:
     ends = [judged_pair(CLEAR, EFFUSION, at) for at in (2, 0, 1)]
     in_order = sorted((end.study for end in ends), key=lambda study: study.study_id)
-    made_by = {
-        "signature": (
-            f"green:{GREEN.version}|judge:j-1|prompt:none|section:findings|class:none|"
-            f"studies:{studies_digest(in_order)}|version:0.1.0"
-        ),
-        "rubric": "green",
-        "judge": {"name": "j", "version": "j-1", "note": None},
-        "prompt": None,
-        "section": "findings",
-        "omitted": {},
-        "notes": [],
-    }
-    write_run(tmp_path / "run", GREEN, ends, made_by, {"fields": ["site"]}, ["site"])
-    opened = Run(tmp_path / "run")
+    manifest = manifest_of(GREEN, studies_digest(in_order), fields=["site"])
+    write_run(
+        tmp_path / "run",
+        GREEN,
+        ends,
+        lambda: manifest,
+        fields=manifest.fields,
+        by=["site"],
+    )
+    opened = Run.open(tmp_path / "run")
     assert [record["study_id"] for record in opened.records()] == ["s0", "s1", "s2"]
     assert list(opened.table()["study_id"]) == ["s0", "s1", "s2"]
     assert opened.record("s1")["study_id"] == "s1"
@@ -152,7 +149,7 @@ def three(**change: object) -> StudySet:
 def test_whatever_changes_a_number_changes_the_signature(
     change: dict[str, object],
 ) -> None:
-    assert SESSION.signature(three(**change), "given") != SESSION.signature(
+    assert SESSION.identity(three(**change), "given") != SESSION.identity(
         three(), "given"
     )
 

@@ -18,10 +18,12 @@ from typing import get_type_hints
 import pandas as pd
 import pytest
 from answered_runs import answered, green, records_of, rewrite
+from made_manifests import as_last_format
 from support import EXAMPLES, Invoke
 
 from judge.jsonio import to_line
 from judge.manifest import (
+    FORMAT,
     AnnotationRecord,
     CompletionRecord,
     EditRecord,
@@ -119,7 +121,11 @@ def edited(**changes: object) -> Callable[[bytes], bytes]:
 
 DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "a manifest that is none": (MANIFEST, lambda _: b"[]", MANIFEST),
-    "a manifest without its signature": (MANIFEST, edited(signature=None), "signature"),
+    "a manifest that names no studies": (
+        MANIFEST,
+        edited(studies_digest=None),
+        "studies_digest",
+    ),
     "another format": (MANIFEST, edited(format=1), "format 1"),
     "annotations cut off": (ANNOTATIONS, lambda raw: raw[:-20], "line 15"),
     "annotations of fewer studies": (
@@ -171,15 +177,94 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(
 ) -> None:
     whole = (example_run / ANNOTATIONS).read_bytes()
     path = example_run / MANIFEST
-    signature = json.loads(path.read_bytes())["signature"]
-    path.write_bytes(
-        edited(signature=signature.replace("green:", "green:1"))(path.read_bytes())
-    )
+    signature = Run.open(example_run).signature
+    path.write_bytes(edited(rubric_version="1")(path.read_bytes()))
     for words in (("audit", example_run, "ex-001"), ("rates", example_run)):
         refused(invoke, *words, names=("green:1", "judge rescore"))
     assert invoke("rescore", example_run).exit_code == 0
     assert (example_run / ANNOTATIONS).read_bytes() == whole
-    assert Run(example_run).signature == signature
+    assert Run.open(example_run).signature == signature
+
+
+def last_format(path: Path, **changes: object) -> None:
+    """Make the manifest of a run one of the form before, with changes."""
+    file = path / MANIFEST
+    before = as_last_format(json.loads(file.read_bytes()))
+    file.write_bytes(json.dumps(before | changes).encode())
+
+
+def test_a_run_of_the_form_before_is_read_like_todays(
+    invoke: Invoke, example_run: Path
+) -> None:
+    now = Run.open(example_run)
+    printed = invoke("rates", example_run).stdout
+    last_format(example_run)
+    before = Run.open(example_run)
+    assert before.signature == now.signature
+    assert before.manifest.settings() == now.manifest.settings()
+    assert invoke("rates", example_run).stdout == printed
+    assert invoke("cite", example_run).exit_code == 0
+    assert invoke("green", example_run, "--out", "again").exit_code == 0
+    assert invoke("rescore", example_run).exit_code == 0
+    written = json.loads((example_run / MANIFEST).read_bytes())
+    assert (written["format"], written["signature"]) == (FORMAT, now.signature)
+
+
+@pytest.mark.parametrize(
+    "signature", [None, "green:3", "green:3|judge:x|section:findings|class:c|studies:1"]
+)
+def test_an_odd_signature_of_the_form_before_is_one_message(
+    example_run: Path, signature: str | None
+) -> None:
+    last_format(example_run, signature=signature)
+    with pytest.raises(JudgeError, match=rf"{MANIFEST}.*'signature'"):
+        Run.open(example_run)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            "crimson:2|package:a@1|package:b@2|judge:m-1|prompt:a@1+0a,b@2+0b"
+            '|sampling:stop=["x", "y"],temperature=0|reply:0f,json|reask:1|repeat:20260101'
+            '|section:findings|context:age,"a, b"|prior:"none"|modality:ct|class:site'
+            "|omitted:3|studies:4+aa|shard:2/3|version:1.0"
+        ),
+        (
+            "crimson:2|judge:m-1|prompt:none|sampling:|section:report|context:none|class:none"
+            "|omitted:0|studies:4+aa|references:best|version:1.0"
+        ),
+        (
+            "green:4|judge:m-1|layout:tidy|section:report|class:none|omitted:0|studies:4+aa"
+            "|version:1.0"
+        ),
+    ],
+)
+def test_a_signature_of_the_form_before_is_made_again_letter_by_letter(
+    tmp_path: Path, line: str
+) -> None:
+    shard = {"index": 2, "count": 3, "n_whole": 4, "places": "0", "notes_of_input": []}
+    best = {"of": "reference", "rule": "best", "parts": [{"name": "a"}]}
+    reading = {"layout": "tidy", "lacks": {}, "own": []}
+    manifest = {
+        "format": 3,
+        "signature": line,
+        "rubric": line.partition(":")[0],
+        "judge": {"name": "m", "version": "m-1", "note": None},
+        "section": "findings" if "section:findings" in line else "report",
+        "class_source": "site" if "class:site" in line else "none",
+        "omitted": {"no reference": 3} if "omitted:3" in line else {},
+        "fields": [],
+        "shard": shard if "shard" in line else None,
+        "combined": best if "references" in line else None,
+        "reading": reading if "layout" in line else None,
+    }
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    run = Run.open(tmp_path)
+    assert run.signature == line
+    if "prior" in line:
+        assert run.manifest.shown_context == ("age", "a, b")
+        assert run.manifest.shown_prior == "none"
 
 
 # Files of other types, as a folder from elsewhere may have them
@@ -187,7 +272,7 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(
 ODD_MANIFESTS: dict[str, object] = {
     "scale": 5,
     "section": None,
-    "signature": "green:3",
+    "studies_digest": 5,
     "rubric": ["green"],
     "judge": "lexicon",
     "fields": {"a": 1},
@@ -254,7 +339,7 @@ def check_each_command(invoke: Invoke, run: Path, name: str, field: str) -> None
 
 
 @pytest.mark.parametrize(
-    "field", ["scale", "section", "signature", "judge", "reading", "recognised"]
+    "field", ["scale", "section", "studies_digest", "judge", "reading", "recognised"]
 )
 def test_an_odd_manifest_is_one_message_in_each_command(
     invoke: Invoke, example_run: Path, field: str
@@ -284,7 +369,7 @@ def test_an_odd_value_names_its_file_and_field(
     path = example_run / name
     path.write_bytes(edited(**{field: value})(path.read_bytes()))
     with pytest.raises(JudgeError, match=name) as refused:
-        Run(example_run).summary()
+        Run.open(example_run).summary()
     assert field in str(refused.value)
 
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from judge import rubrics
-from judge.rubrics.contract import Scale
 from judge.stats.correlation import correlation
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     Z_95,
-    Estimate,
-    bounds,
     inverse,
     mean_interval,
     ratio_interval,
@@ -32,6 +30,7 @@ from judge.types import (
     Failed,
     JudgeError,
     Measures,
+    Scale,
     Study,
     Unparsed,
 )
@@ -223,8 +222,8 @@ def test_bounds_are_the_figures_if_all_unread_were_best_or_worst() -> None:
         assert "bounds" not in figures["errors"]
     assert all("bounds" not in one for one in normal["statistics"].values())
     # Of a reciprocal the best is the greatest.
-    (turned,) = (s for s in rubrics.load("fineradscore").statistics if s.is_reciprocal)
-    assert bounds(Estimate(3, 1 / 2, None, None), turned, 1) == pytest.approx(
+    (turned,) = (s for s in rubrics.load("fineradscore").statistics if s.is_reversed)
+    assert turned.bounds(Estimate(n=3, value=1 / 2), 1) == pytest.approx(
         (4 / 10, 4 / 7)
     )
 

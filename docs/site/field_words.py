@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from judge.report_sections import FINDINGS, SECTION_NAMES, SECTIONS_IN_WORDS
+
 INPUT_ROLES = {
     "id": "either file; one file's records are joined to the other's by it",
     "candidate": "the file of candidates",
-    "findings": "both files, with `--section findings`, the default where references have them",
-    "impression": "both files, with `--section impression`",
+    **{name: f"both files, with `--section {name}`" for name in SECTION_NAMES},
+    FINDINGS: "both files, with `--section findings`, the default where references have them",
     "report": "both files; split at its headings where a section is wanted",
     "reference": "the file of references",
     "patient": "either file; `judge compare` resamples by patient",
@@ -25,7 +27,7 @@ _MADE_BY = {
     "judge.version": "the name with its version, as the signature has it",
     "judge.note": "what a reader of the numbers must be told of the judge",
     "prompt": "the name of the wording, null for a judge that reads none",
-    "section": "what was judged: findings, impression or report",
+    "section": f"what was judged: {SECTIONS_IN_WORDS}",
     "class_source": "the field that the study class is from, or what inferred it",
     "omitted": "how many studies were left out of the join, by reason (`--allow-missing`)",
     "notes": "what a reader of the numbers must know",
@@ -35,7 +37,7 @@ _MADE_BY = {
 }
 
 MANIFEST = {
-    "format": "the form of the run's files: 3",
+    "format": "the form of the run's files: 4",
     **_MADE_BY,
     "reading.layout": "the layout of the readings' file",
     "reading.lacks": "what the reader was not asked for, with why",

@@ -18,8 +18,8 @@ from field_words import COLUMNS, INPUT_ROLES, MANIFEST, RECORD, SIGNATURE, SUMMA
 from typing_extensions import TypedDict, get_type_hints, is_typeddict  # as forms' own
 
 import judge
+from judge.manifest import RunManifest
 from judge.running import records
-from judge.signature import Signature
 from judge.stats.summary import FIXED
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotation, Completion
@@ -123,7 +123,7 @@ def pages(examples: Path) -> dict[str, str]:
             f"{_FOLDER}run-folder.md": _run_folder(done),
             f"{_FOLDER}annotations.md": _annotations(done),
             f"{_FOLDER}summary.md": _summary(done),
-            f"{_FOLDER}signature.md": _signature(done.signature),
+            f"{_FOLDER}signature.md": _signature(done.manifest),
         }
 
 
@@ -153,10 +153,10 @@ def _inputs() -> str:
 
 
 def _run_folder(done: judge.Run) -> str:
-    names = _described(_Seldom, "manifest.json", MANIFEST, done.manifest)
+    names = _described(_Seldom, "manifest.json", MANIFEST, done.manifest.plain())
     table = done.table()
     measures = {measure.name for measure in done.rubric.measures}
-    fields = set(done.manifest["fields"])
+    fields = set(done.manifest.fields)
     _same(
         "columns of studies.csv", set(COLUMNS), set(table.columns) - measures - fields
     )
@@ -230,7 +230,7 @@ def _annotations(done: judge.Run) -> str:
 
 
 def _summary(done: judge.Run) -> str:
-    fields = _described(None, "summary.json", SUMMARY, done.summary())
+    fields = _described(None, "summary.json", SUMMARY, done.summary().plain())
     return "\n\n".join(
         [
             "# summary.json",
@@ -243,8 +243,12 @@ def _summary(done: judge.Run) -> str:
     )
 
 
-def _signature(line: str) -> str:
-    parts = Signature.parse(line)
+def _signature(manifest: RunManifest) -> str:
+    line, (first, *others) = manifest.signature, manifest.signature_parts()
+    parts = {"rubric": first}
+    for part in others:
+        name, _, text = part.partition(":")
+        parts[name] = text
     if odd := set(parts) - set(SIGNATURE):
         raise ValueError(f"parts of a signature that are not described: {sorted(odd)}")
     of_examples = [

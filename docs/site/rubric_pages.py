@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from command_pages import own_rubrics
 
 from judge import rubrics
-from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Source, Statistic
+from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Source
+from judge.stats.statistic import Statistic
 
 _FOLDER = "reference/rubrics/"
 
@@ -128,15 +129,8 @@ def _end(value: float | None) -> str:
 
 
 def _statistic(one: Statistic) -> tuple[str, ...]:
-    of = " + ".join(f"`{name}`" for name in one.measures)
-    made = {
-        "mean": f"mean of {of}",
-        "rate": f"share of studies in which {of} is 0",
-        "ratio": f"sum of {of} / sum of {' + '.join(f'`{name}`' for name in one.per)}",
-    }[one.kind]
-    made = f"1 / {made}" if one.is_reciprocal else made
     better = "higher" if one.higher_is_better else "lower"
-    return f"`{one.name}`", one.definition or one.label, made, better
+    return f"`{one.name}`", one.definition or one.label, one.formula, better
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

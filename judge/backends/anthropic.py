@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from judge.backends.base import Client, Judge, JudgeSettings, Mode
-from judge.backends.connection import CLAUDE_CONFIG, Connection
+from judge.backends.connection import Connection
 from judge.backends.hosted import EFFORT, HostedJudge, Provider, require_sdk
 from judge.backends.refusals import RequestForm
 from judge.rubrics import Rubric
 from judge.types import CompletionRequest
 
 MESSAGES = "/v1/messages"
+CONFIG = "output_config"
 
 
 def _connect(connection: Connection, key: str) -> Client:
@@ -93,7 +94,7 @@ class AnthropicJudge(HostedJudge):
             }
             body["system"] = [marked]
         if request.schema is not None and self.mode is Mode.JSON_SCHEMA:
-            body[CLAUDE_CONFIG] = {"format": self._format(request.schema)}
+            body[CONFIG] = {"format": self._format(request.schema)}
         return body
 
     def _format(self, schema: Mapping[str, object]) -> Mapping[str, object]:
@@ -112,5 +113,5 @@ class AnthropicJudge(HostedJudge):
         body = super().body(request)
         effort = body.pop(EFFORT, None)
         if effort is not None:
-            body[CLAUDE_CONFIG] = {**body.get(CLAUDE_CONFIG, {}), "effort": effort}
+            body[CONFIG] = {**body.get(CONFIG, {}), "effort": effort}
         return body

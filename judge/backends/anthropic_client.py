@@ -11,7 +11,7 @@ import anthropic
 import httpx2  # comes with openai
 
 from judge.backends.base import Mode, UnreadableReplyError
-from judge.backends.connection import CLAUDE_CONFIG, FORM_KEY, Connection
+from judge.backends.connection import FORM_KEY, Connection
 from judge.backends.hosted import EFFORT, SERVICE_TIER
 from judge.backends.replies import MOST_BYTES
 from judge.backends.reply_reader import ReplyReader, token_count
@@ -66,7 +66,7 @@ class AnthropicReplies(ReplyReader):
     def refusable(self, sent: Mapping[str, Any]) -> list[str]:
         """Return what a refusal of a request may be about."""
         names = [name for name in _REFUSABLE if name in sent]
-        config = sent.get(CLAUDE_CONFIG, {})
+        config = sent.get("output_config", {})
         if "effort" in config:
             names.append(EFFORT)
         if "format" in config:

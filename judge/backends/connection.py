@@ -21,10 +21,6 @@ LEFT_OUT = 60.0
 """For how many seconds one of several servers that nobody reaches is not asked."""
 FORM_KEY = "response_format"
 """The key of a request's body that holds a reply to its form, in OpenAI's protocol."""
-CLAUDE_CONFIG = "output_config"
-"""The same in Anthropic's protocol, where the effort stands in it too."""
-GEMINI_CONFIG = "config"
-"""The parameters of a request to Gemini, the form of its reply among them."""
 
 # A host in other letters, or with escapes, is read in one way here and in another by the client.
 _ADDRESS = re.compile(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.backends.base import Client, Judge, JudgeSettings, Mode
-from judge.backends.connection import GEMINI_CONFIG, Connection
+from judge.backends.connection import Connection
 from judge.backends.hosted import (
     EFFORT,
     SERVICE_TIER,
@@ -23,6 +23,7 @@ from judge.backends.hosted import (
 from judge.rubrics import Rubric
 from judge.types import CompletionRequest
 
+CONFIG = "config"
 # What the parameters of a question are called in Gemini's configuration.
 _NAMES = {"max_tokens": "max_output_tokens"}
 
@@ -78,7 +79,7 @@ class GoogleJudge(HostedJudge):
             config["response_mime_type"] = "application/json"
             if self.mode is Mode.JSON_SCHEMA:
                 config["response_json_schema"] = dict(request.schema)
-        return {"contents": contents, GEMINI_CONFIG: config}
+        return {"contents": contents, CONFIG: config}
 
     def parameters(self, sampling: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling by Gemini's names; an effort is a level of thinking."""
@@ -99,5 +100,5 @@ class GoogleJudge(HostedJudge):
         return {
             "model": self.served_as,
             "contents": conversation["contents"],
-            GEMINI_CONFIG: {**conversation[GEMINI_CONFIG], **self.parameters(sent)},
+            CONFIG: {**conversation[CONFIG], **self.parameters(sent)},
         }

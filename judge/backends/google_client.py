@@ -10,7 +10,7 @@ from google import genai
 from google.genai import errors, types
 
 from judge.backends.base import Mode, StudyError, UnreadableReplyError
-from judge.backends.connection import FORM_KEY, GEMINI_CONFIG, Connection
+from judge.backends.connection import FORM_KEY, Connection
 from judge.backends.hosted import EFFORT, SERVICE_TIER
 from judge.backends.replies import MOST_BYTES
 from judge.backends.reply_reader import ReplyReader, token_count
@@ -91,7 +91,7 @@ class GoogleReplies(ReplyReader):
 
     def refusable(self, sent: Mapping[str, Any]) -> list[str]:
         """Return what a refusal of a request may be about."""
-        config = sent.get(GEMINI_CONFIG, {})
+        config = sent.get("config", {})
         return [ours for theirs, ours in _REFUSABLE.items() if theirs in config]
 
 
@@ -135,7 +135,7 @@ class GoogleClient(SdkClient):
     ) -> httpx2.Response:
         """Send a body and return the reply as it came."""
         config = types.GenerateContentConfig(
-            **body[GEMINI_CONFIG], should_return_http_response=True
+            **body["config"], should_return_http_response=True
         )
         made = await self._genai.aio.models.generate_content(
             model=body["model"], contents=body["contents"], config=config

@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Mapping
 
-from judge import jsonio, rubrics
+from judge import jsonio, prompts, rubrics
 from judge.backends import models
 from judge.backends.base import Form, JudgeSettings
-from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
+from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt, official
 from judge.rubrics import Rubric
 from judge.rubrics.derived import on_scale
 from judge.types import JudgeError
@@ -106,8 +106,6 @@ def prompt_and_reply(
             reply = TEXT if is_green(model) else STRUCTURED
         name = rubric.structured.prompt if reply == STRUCTURED else None
     if name is None and is_own:
-        from judge import official
-
         name = official.for_model(rubric.name, model)
     prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
     wanted = TEXT if prompt.layout == GREEN else prompt.reply
@@ -128,9 +126,7 @@ def prompt_and_reply(
 def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
     """Return the prompt of that name or path; raises `JudgeError` for another rubric's."""
     files = rubrics.prompt_files(rubric.name)
-    from judge import official
-
-    prompt = official.load(str(files.get(name, name)), environ)
+    prompt = prompts.load(str(files.get(name, name)), environ)
     if prompt.rubric != rubric.name:
         raise JudgeError(
             f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}; name another"

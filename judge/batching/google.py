@@ -23,7 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import jsonio
 from judge.backends.base import UnreadableReplyError
-from judge.backends.connection import GEMINI_CONFIG, Connection
+from judge.backends.connection import Connection
+from judge.backends.google import CONFIG
 from judge.backends.google_client import GoogleReplies, client
 from judge.batching.provider import (
     MOST_PAGES,
@@ -280,7 +281,7 @@ def as_sent(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     sent: dict[str, Any] = {"contents": body["contents"]}
     settings: dict[str, Any] = {}
-    for name, value in body[GEMINI_CONFIG].items():
+    for name, value in body[CONFIG].items():
         if name == "system_instruction":
             sent["systemInstruction"] = {"parts": [{"text": value}], "role": "user"}
         elif name in _BESIDE_SETTINGS:

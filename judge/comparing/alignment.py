@@ -87,7 +87,7 @@ class AlignedRuns:
         return (merged if having else None), ""
 
     def _fields(self, run: int) -> set[str]:
-        return {"study_class", *self.runs[run].manifest["fields"]}
+        return {"study_class", *self.runs[run].manifest.fields}
 
     def patients(
         self, patient_field: str | None = None
@@ -161,10 +161,12 @@ def align(
 
 def _file(run: Run, side: str) -> object:
     role, field = _ROLES[side]
-    file, arguments = input_file(run, role), run.manifest.get("arguments") or {}
-    read_as = (run.manifest["section"], arguments.get("id_field"), arguments.get(field))
+    file, arguments = run.manifest.input_of(role), run.manifest.arguments
     # How a reader's reports were read from their file is not in the reader's run.
-    return (file["sha256"], *read_as) if file and run.reading is None else None
+    if file is None or run.reading is not None:
+        return None
+    read_as = (run.manifest.section, arguments.get("id_field"), arguments.get(field))
+    return (file.sha256, *read_as)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,19 +215,11 @@ def model_of_run(run: Run) -> str:
 
 def known_model(run: Run) -> str | None:
     """Return the model of a run: of its manifest, its field `model`, or its file's name."""
-    if model := run.manifest.get("model"):
-        return str(model)
-    if "model" in run.manifest["fields"]:
+    if run.manifest.model:
+        return run.manifest.model
+    if "model" in run.manifest.fields:
         values = run.columns(["model"])["model"].unique().to_pylist()
         if len(values) == 1 and values[0] not in (None, ""):
             return str(values[0])
-    file = input_file(run, "preds")
-    return model_of(str(file["path"])) if file else None
-
-
-def input_file(run: Run, role: str) -> dict[str, object] | None:
-    """Return the manifest's entry of the run's `refs` or `preds` file, None without one."""
-    return next(
-        (file for file in run.manifest["inputs"] if file["role"] in (role, "both")),
-        None,
-    )
+    file = run.manifest.input_of("preds")
+    return model_of(file.path) if file else None

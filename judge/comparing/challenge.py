@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.comparing.alignment import RunChoice, input_file, model_of_run
-from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
+from judge.comparing.alignment import RunChoice, model_of_run
+from judge.comparing.comparison import (
+    ComparedRun,
+    ComparedRuns,
+    comparison_signature,
+    read_scores,
+)
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
-from judge.stats.intervals import Codes, inverse, mean_interval, units_of
+from judge.stats.intervals import Codes, mean_interval, units_of
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, compare
+from judge.stats.statistic import OfMean
 from judge.types import JudgeError
 
 NORMAL, ABNORMAL = "normal", "abnormal"
@@ -35,8 +41,8 @@ def challenge_comparisons(
     """Compare models over data sets, by section; raises `JudgeError` as `read_scores` does."""
     sections: dict[str, dict[str, list[tuple[str, RunChoice]]]] = {}
     for choice in choices:
-        run = Run(choice.path)
-        datasets = sections.setdefault(run.manifest["section"], {})
+        run = Run.open(choice.path)
+        datasets = sections.setdefault(run.manifest.section, {})
         model = choice.model or model_of_run(run)
         datasets.setdefault(_dataset_of(run), []).append((model, choice))
     comparisons = {}
@@ -61,8 +67,10 @@ def challenge_comparisons(
 
 def _dataset_of(run: Run) -> str:
     """Return the data set of a run, empty where the field of its studies has it."""
-    file = None if "dataset" in run.manifest["fields"] else input_file(run, "refs")
-    name = Path(str(file["path"])).name if file else ""
+    if "dataset" in run.manifest.fields:
+        return ""
+    file = run.manifest.input_of("refs")
+    name = Path(file.path).name if file else ""
     return name.partition(".")[0].removeprefix("refs_")
 
 
@@ -87,10 +95,10 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
                 "model, rubric and data set"
             )
     panels = {name: part.panel for name, part in parts.items()}
-    names = dict.fromkeys(
-        ("dataset", *(name for p in panels.values() for name in p.fields))
-    )
-    fields: dict[str, list[object]] = {name: [] for name in names}
+    fields: dict[str, list[object]] = {"dataset": []}
+    for panel in panels.values():
+        for name in panel.fields:
+            fields.setdefault(name, [])
     clusters: list[Codes] = []
     for dataset, panel in panels.items():
         for name, column in fields.items():
@@ -101,11 +109,17 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
     patient_field = next(
         (p.patient_field for p in panels.values() if p.patient_field), None
     )
+    study_ids: list[str] = []
+    for dataset, panel in panels.items():
+        study_ids += [f"{dataset}/{study}" for study in panel.study_ids]
+    runs: list[ComparedRun] = []
+    notes: dict[str, None] = {}
+    for part in parts.values():
+        runs += part.runs
+        notes |= dict.fromkeys(part.notes)
     panel = replace(
         first.panel,
-        study_ids=tuple(
-            f"{name}/{study}" for name, p in panels.items() for study in p.study_ids
-        ),
+        study_ids=tuple(study_ids),
         values=_stacked([panel.values for panel in panels.values()], axis=0),
         fields={field: tuple(column) for field, column in fields.items()},
         clusters=np.concatenate(clusters) if patient_field else None,
@@ -113,20 +127,14 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
         per=_stacked([panel.per for panel in panels.values()], axis=0),
         tallies=_stacked([panel.tallies for panel in panels.values()], axis=2),
     )
-    return replace(
-        first,
-        panel=panel,
-        runs=tuple(run for part in parts.values() for run in part.runs),
-        notes=tuple(
-            dict.fromkeys(note for part in parts.values() for note in part.notes)
-        ),
-    )
+    return replace(first, panel=panel, runs=tuple(runs), notes=tuple(notes))
 
 
 def _stacked(grids: Sequence[Mapping[str, Any]], axis: int) -> dict[str, Any]:
-    return {
-        name: np.concatenate([grid[name] for grid in grids], axis) for name in grids[0]
-    }
+    stacked = {}
+    for name in grids[0]:
+        stacked[name] = np.concatenate([grid[name] for grid in grids], axis)
+    return stacked
 
 
 def challenge_metrics(comparison: Comparison) -> list[Metric]:
@@ -135,7 +143,7 @@ def challenge_metrics(comparison: Comparison) -> list[Metric]:
     return [
         metric
         for metric in metrics
-        if metric.what != "count" and metric.kind != "ratio"
+        if metric.what != "count" and isinstance(metric.statistic, OfMean)
     ]
 
 
@@ -149,18 +157,19 @@ def challenge_figures(comparison: Comparison) -> pd.DataFrame:
     parts = groups_of(panel, ["study_class"])
     if "dataset" in panel.fields:
         parts += groups_of(panel, ["dataset", "study_class"])
-    rows = [
-        {
-            "dataset": key.get("dataset", ALL_DATASETS),
-            "study_class": key["study_class"],
-            "model": name,
-            "metric": metric.name,
-            **_figure(part, model, metric),
-        }
-        for key, part in parts
-        for model, name in enumerate(panel.models)
-        for metric in challenge_metrics(comparison)
-    ]
+    metrics = challenge_metrics(comparison)
+    rows = []
+    for key, part in parts:
+        for model, name in enumerate(panel.models):
+            for metric in metrics:
+                row = {
+                    "dataset": key.get("dataset", ALL_DATASETS),
+                    "study_class": key["study_class"],
+                    "model": name,
+                    "metric": metric.name,
+                    **_figure(part, model, metric),
+                }
+                rows.append(row)
     frame = pd.DataFrame(rows)
     keys = ["dataset", "model", "metric"]
     abnormal = frame[frame["study_class"] == ABNORMAL].set_index(keys)["value"]
@@ -182,6 +191,8 @@ def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | 
         else None
     )
     mean = mean_interval(column[known], None, units)
-    mean = inverse(mean) if metric.kind == "inverse" and mean.value else mean
+    if mean.value and isinstance(metric.statistic, OfMean):
+        # ReXrank's standard errors know no scale.
+        mean = replace(metric.statistic, scale=None).of_mean(mean)
     half = None if mean.high is None or mean.value is None else mean.high - mean.value
     return {"n": mean.n, "value": mean.value, "plus_minus": half}

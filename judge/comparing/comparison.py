@@ -17,13 +17,12 @@ from judge.comparing.alignment import (
     AlignedRuns,
     RunChoice,
     align,
-    input_file,
     model_of_run,
 )
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
-from judge.signature import Signature
-from judge.stats.intervals import USUAL_DRAWS, Draws, Values, sum_measures
+from judge.signature import signature_line
+from judge.stats.intervals import USUAL_DRAWS, Draws, Values
 from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
@@ -34,7 +33,7 @@ from judge.types import JudgeError
 ALLOWED = ("judge", "prompt", "references")
 _JUDGE_AGAIN = "judge both with the same references"
 _MOST = 5
-_SETTINGS = ("sampling", "samples", "reask", "references")
+_SETTINGS = ("sampling", "reask")
 _CONTEXT = ("context", "prior", "modality")
 
 
@@ -63,24 +62,28 @@ class ComparedRun:
             "n_studies": sum(self.outcomes.values()),
             "n_scored": counts.pop("n_annotated"),
             **counts,
-            "n_left_out": sum(self.run.summary()["omitted"].values()),
+            "n_left_out": sum(self.run.summary().omitted.values()),
         }
 
 
 def _opened(choice: RunChoice) -> ComparedRun:
-    run = Run(choice.path)
-    parts, manifest = Signature.parse(run.signature), run.manifest
-    settings = [parts[name] for name in _SETTINGS if name in parts]
-    context = [f"{name} {parts[name]}" for name in _CONTEXT if name in parts]
+    run = Run.open(choice.path)
+    manifest = run.manifest
+    stated = manifest.settings()
+    settings = [stated[name] for name in _SETTINGS if name in stated]
+    if manifest.combined is not None and manifest.combined.of == "reference":
+        settings.append(manifest.combined.rule)
+    context = [f"{name} {stated[name]}" for name in _CONTEXT if name in stated]
+    prompt = "none" if manifest.reading else stated["prompt"]
     return ComparedRun(
-        run,
-        choice.model or model_of_run(run),
-        choice.shown,
-        str(manifest["rubric"]),
-        parts["rubric"],
-        str(manifest["section"]),
-        " ".join([manifest["judge"]["version"], *settings]),
-        " ".join([parts.get("prompt", "none"), *context]),
+        run=run,
+        model=choice.model or model_of_run(run),
+        shown=choice.shown,
+        rubric=manifest.rubric,
+        version=manifest.rubric_and_version,
+        section=manifest.section,
+        judge=" ".join([manifest.judge.version, *settings]),
+        prompt=" ".join([prompt, *context]),
     )
 
 
@@ -206,8 +209,8 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
                 f"{model!r}; name their models: NAME={new.shown}"
             )
         other, other_choice = first.setdefault(model, (new, chosen))
-        inputs = (input_file(run.run, "preds") for run in (other, new))
-        files = {file["sha256"] for file in inputs if file}
+        inputs = (run.run.manifest.input_of("preds") for run in (other, new))
+        files = {file.sha256 for file in inputs if file}
         if len(files) > 1 and not (chosen.model and other_choice.model):
             raise JudgeError(
                 f"{other.shown} and {new.shown} would be one model, {model!r}, but judged "
@@ -231,7 +234,7 @@ def check(
     allowed = {f"--allow {what}" for what in allow}
     differing = [*_settings(runs), *_references(runs, aligned)]
     n = len(aligned.study_ids)
-    sizes = _by_value(runs, lambda run: f"{run.run.summary()['n_studies']:,}")
+    sizes = _by_value(runs, lambda run: f"{run.run.summary().n_studies:,}")
     if [*sizes] != [f"{n:,}"]:
         remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
         differing.insert(0, ("studies", remedy, sizes))
@@ -302,9 +305,9 @@ def _references(
 def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[str]:
     titles: dict[str, list[str]] = {}
     for run in runs:
-        judge = run.run.manifest["judge"]
-        if judge["note"]:
-            note = f"judged by {judge['name']}, {judge['note']}"
+        judge = run.run.manifest.judge
+        if judge.note:
+            note = f"judged by {judge.name}, {judge.note}"
             titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
     yield from (
         f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items()
@@ -313,7 +316,7 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
     for rubric in dict.fromkeys(run.rubric for run in runs):
         of = [run for run in runs if run.rubric == rubric]
         packages = {
-            Signature.parse(run.run.signature).get("package"): run.shown for run in of
+            ", ".join(run.run.manifest.packages) or None: run.shown for run in of
         }
         if len(packages) > 1:
             listed = ", ".join(
@@ -329,7 +332,7 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
     )
     if named := [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]:
         yield f"studies not scored, of {n:,}: {', '.join(named)}"
-    if any(run.run.summary()["n_class_inferred"] for run in runs):
+    if any(run.run.summary().n_class_inferred for run in runs):
         yield "the study class was inferred by the lexicon"
 
 
@@ -337,7 +340,7 @@ def _recognised_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Say how much the built-in judge understood, once for each model."""
     shares: dict[str, str] = {}
     for run in runs:
-        if text := recognised_text(run.run.manifest.get("recognised")):
+        if text := recognised_text(run.run.manifest.recognised):
             shares.setdefault(run.model, f"{run.model} {text}")
     if shares:
         yield f"statements that the built-in judge recognised: {'; '.join(shares.values())}"
@@ -360,30 +363,21 @@ def _rubric_values(
         rubric = run.run.rubric if run.run.combined else rubrics.load(run.rubric)
         metrics, tally = rubric_metrics(rubric), [*cuts(rubric).values()]
         # By majority a panel's figure may be made of other measures; it is the same figure.
-        plain = [replace(metric, measures=(), per=()) for metric in metrics]
+        plain = [metric.bare for metric in metrics]
         if figures.setdefault(run.rubric, plain) != plain:
             raise JudgeError(
                 f"the panel {run.shown} was made by --rule mean: make it with --rule majority to "
                 "compare it with runs of judges"
             )
         model = models.index(run.model)
-        measures = [
-            name for metric in metrics for name in (*metric.measures, *metric.per)
-        ]
+        measures = [name for metric in metrics for name in metric.statistic.columns]
         columns = aligned.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
-            is_rate = metric.kind == "rate"
-            number = sum_measures(
-                [columns[name] for name in metric.measures], sizes=is_rate
-            )
-            if is_rate:
-                number = np.where(np.isnan(number), np.nan, number == 0)
-            if metric.per:
-                under = sum_measures([columns[name] for name in metric.per])
-                number = np.where(np.isnan(under), np.nan, number)
+            number, under = metric.statistic.study_values(columns)
+            if under is not None:
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
-                grid[:, model] = np.where(np.isnan(number), np.nan, under)
+                grid[:, model] = under
             grid = values.setdefault(
                 first.get(metric.name, metric), np.full(shape, np.nan)
             )
@@ -466,10 +460,10 @@ def comparison_signature(
         parts += [f"resamples:{how.resamples}", f"flips:{flips}", f"seed:{how.seed}"]
         parts += [f"family:{how.family}", f"primary:{how.primary or 'none'}"]
         parts += [f"numpy:{version('numpy')}"]
-    elif any(metric.kind == "ratio" for metric in panel.metrics):
+    elif any(metric.statistic.is_resampled for metric in panel.metrics):
         parts += panel.draws.parts
     parts.append(f"version:{plugins.version()}")
-    return str(Signature(parts))
+    return signature_line(parts)
 
 
 def _digest(lines: Sequence[str]) -> str:

@@ -10,11 +10,13 @@ import numpy as np
 
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, compare_runs
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import Bools
 from judge.stats.metric import Metric, find
 from judge.stats.non_inferiority import DifferenceInterval, difference_interval
-from judge.stats.scores import ScoreMatrix, group_cells
+from judge.stats.scores import ScoreMatrix, group_figures
 from judge.stats.significance import ALPHA, PairTest, Resampling, compare_pairs, holm
+from judge.stats.statistic import Ratio
 from judge.stats.summary import OUTCOMES
 from judge.text import counted
 from judge.types import Annotated, JudgeError
@@ -115,11 +117,13 @@ def gate(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
     how = comparison.how or how
-    if len(names := dict.fromkeys(run.rubric for run in compared.runs)) > 1:
+    names = dict.fromkeys(run.rubric for run in compared.runs)
+    if len(names) > 1:
         raise JudgeError(
             f"the runs are of {' and '.join(names)}: give two runs of one rubric"
         )
-    if drift and (differing := compared.aligned.differing_texts("candidates")):
+    differing = compared.aligned.differing_texts("candidates") if drift else []
+    if differing:
         ids = differing[0][2]
         raise JudgeError(
             f"{run.shown} and {chosen[1].shown} judged other candidates for {len(ids):,} studies, "
@@ -166,19 +170,28 @@ def _tested_metrics(
     named = [find(known, name) for name in names]
     with_margin = [panel.metric(name) for name in margins]
     if named:
-        if stray := [metric.label for metric in with_margin if metric not in named]:
+        stray = [metric.label for metric in with_margin if metric not in named]
+        if stray:
             raise JudgeError(
                 f"--max-drop names {stray[0]!r}, which is not compared: name it with --metric too"
             )
         return list(dict.fromkeys(named)), []
-    usual = [m for m in known if m.what in ("score", "rate") or m.kind == "ratio"]
-    cells = group_cells(panel).cells
-    empty = [m for m in usual if all(cell.value is None for cell in cells[m.name])]
+    usual = [m for m in known if m.what in ("score", "rate") or _is_ratio(m)]
+    found = group_figures(panel).estimates
+    empty = [metric for metric in usual if _is_empty(found[metric.name])]
     # A ratio without anything to count has no value in any study, as urgent recall without an
     # urgent finding. Whatever else has no value leaves the gate undecided.
-    empty = [m for m in empty if m.kind == "ratio" and m not in with_margin]
+    empty = [m for m in empty if _is_ratio(m) and m not in with_margin]
     chosen = [m for m in known if (m in usual or m in with_margin) and m not in empty]
     return chosen, empty
+
+
+def _is_empty(estimates: Sequence[Estimate]) -> bool:
+    return all(estimate.value is None for estimate in estimates)
+
+
+def _is_ratio(metric: Metric) -> bool:
+    return isinstance(metric.statistic, Ratio)
 
 
 # Limits
@@ -196,15 +209,16 @@ def _limit_checks(
     scored = outcomes.get(OUTCOMES[Annotated], 0) / n_studies if n_studies else None
     limits = [("at least", limit) for limit in {SCORED: LEAST_SCORED, **floors}.items()]
     limits += [("at most", limit) for limit in ceilings.items()]
-    cells = group_cells(panel).cells
+    found = group_figures(panel).estimates
     checks = []
     for words, (name, limit) in limits:
         is_floor = words == "at least"
         value, n, label, worst = scored, n_studies, "studies scored", scored
         if name != SCORED:
             metric = find(panel.metrics, name)
-            cell = cells[metric.name][0]
-            name, value, n, label = metric.name, cell.value, cell.n, metric.label
+            estimate = found[metric.name][0]
+            name, label = metric.name, metric.label
+            value, n = estimate.value, estimate.n or 0
             worst = _extreme(panel, metric, unread, lowest=is_floor)
         verdict: Verdict = "undecided"
         reason = "no study has this figure"
@@ -251,9 +265,11 @@ def _extreme(
     None where the scale has no such end.
     """
     # The figure of a reciprocal falls as the values of the studies rise.
-    at_low = lowest != (metric.kind == "inverse")
+    at_low = lowest != metric.statistic.is_reversed
     filled = _filled(panel, metric, unread, {0: at_low})
-    return None if filled is None else group_cells(filled).cells[metric.name][0].value
+    if filled is None:
+        return None
+    return group_figures(filled).estimates[metric.name][0].value
 
 
 def _filled(
@@ -265,13 +281,13 @@ def _filled(
     there are unread studies and the scale has no such end, as for a ratio of sums.
     """
     values = panel.values[metric.name].copy()
-    ends = (0.0, 1.0) if metric.kind == "rate" else metric.scale or (None, None)
+    ends = metric.statistic.ends
     for run, is_low in at_low.items():
         rows = unread[:, run]
         if not rows.any():
             continue
         end = ends[0] if is_low else ends[1]
-        if metric.kind == "ratio" or end is None:
+        if end is None:
             return None
         values[rows, run] = end
     per = {metric.name: panel.per[metric.name]} if metric.name in panel.per else {}
@@ -301,7 +317,7 @@ class _Comparer:
         )
         worst = [self._worst_verdicts(unread, side) for side in self._sides()]
         n = counted(int(unread.any(axis=1).sum()), "unread study", "unread studies")
-        cells = group_cells(self.panel).cells
+        found = group_figures(self.panel).estimates
         checks = []
         for metric in self.metrics:
             verdict, reason, test, ends = verdicts[metric.name]
@@ -315,7 +331,7 @@ class _Comparer:
                         reason = f"with the {n} at the worst it would not pass"
             margin = self.margins[metric.name]
             rule = "no drift" if self.drift else "no worse"
-            value, baseline = (cell.value for cell in cells[metric.name])
+            value, baseline = (one.value for one in found[metric.name])
             checks.append(
                 Check(
                     metric=metric.name,

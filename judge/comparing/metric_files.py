@@ -85,7 +85,8 @@ def read_metrics(
     set's figures, which `judge metrics` writes beside, are no metrics of single studies. Raises
     `JudgeError` for a column that is no metric or of unknown direction, and a study that is twice.
     """
-    table = load(path, "metrics", NamedFields(_ID))
+    read = load(path, "metrics", NamedFields(id=_ID))
+    table = read.frame
     study_ids, models = list(table.index), pd.Series([None] * len(table), dtype=object)
     if _MODEL in table:
         given = [to_id(value) for value in table[_MODEL]]
@@ -121,13 +122,14 @@ def read_metrics(
                 f"{path} has {name!r} and another column for one metric; keep one"
             )
         known = values[~np.isnan(values)]
-        if metric.scale and not np.allclose(known, np.clip(known, *metric.scale)):
+        scale = metric.statistic.scale
+        if scale and not np.allclose(known, np.clip(known, *scale)):
             raise JudgeError(
                 f"the column {name!r} of {path} is read as {metric.study_label}, and has values "
-                f"beyond its scale {metric.scale}: mend it, or give the column another name"
+                f"beyond its scale {scale}: mend it, or give the column another name"
             )
         columns[metric] = values
-    sha256 = table.attrs["file"].sha256
+    sha256 = read.file.sha256 if read.file else ""
     return MetricFile(
         path, sha256, tuple(models), tuple(study_ids), tuple(columns.items())
     )

@@ -14,7 +14,7 @@ import numpy as np
 from judge.backends import lexicon
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
-from judge.display import Displayed
+from judge.manifest import RunSummary
 from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
@@ -22,6 +22,7 @@ from judge.stats.intervals import USUAL_DRAWS, Codes, rate_interval
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pairs
+from judge.stats.statistic import Rate
 from judge.stats.summary import OUTCOMES, patients
 from judge.text import counted
 from judge.types import Annotated, Edit, Item, JudgeError
@@ -34,13 +35,22 @@ _USUAL = Resampling(flips=FLIPS)
 # fewer no difference would survive Holm's correction for dozens of tests.
 FEWEST, FEWEST_TESTED = 2, 10
 _MADE_BY = (
-    *("signature", "model", "rubric", "judge", "prompt", "section", "omitted"),
-    *("n_studies", "n_scored", "n_unparsed", "n_failed"),
+    "signature",
+    "model",
+    "rubric",
+    "judge",
+    "prompt",
+    "section",
+    "omitted",
+    "n_studies",
+    "n_scored",
+    "n_unparsed",
+    "n_failed",
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Recurring(Displayed):
+class Recurring:
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
     `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of
@@ -51,7 +61,7 @@ class Recurring(Displayed):
 
     rubric: Rubric
     data: dict[str, Any]
-    summary: Mapping[str, Any] | None = None
+    summary: RunSummary | None = None
 
 
 class Group(NamedTuple):
@@ -85,16 +95,14 @@ def recurring_in(
         compared = read_scores(choices, patient_field=patient_field, **options)
         least, how = min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed)
         return _between(compared, least, how, without_warnings=without_warnings)
-    run, least = Run(choices[0].path), min_studies or FEWEST
+    run, least = Run.open(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
-        summary = {**summary, "model": choices[0].model}
+        summary = summary.model_copy(update={"model": choices[0].model})
     groups = _grouped(run, rubric, without_warnings=without_warnings)
     in_order = sorted(groups, key=lambda group: _place(group, rubric))
     scored, intervals_by = _scored_studies(run, patient_field)
-    summary = {name: value for name, value in summary.items() if name != "intervals_by"}
-    if intervals_by is not None:
-        summary["intervals_by"] = intervals_by
+    summary = summary.model_copy(update={"intervals_by": intervals_by})
     errors = [
         {**_named(group, rubric), **_numbers(groups[group], scored)}
         for group in in_order
@@ -102,14 +110,15 @@ def recurring_in(
     errors.sort(
         key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")]
     )
+    made_by = summary.plain()
     data = {
-        **{name: summary.get(name) for name in _MADE_BY},
+        **{name: made_by.get(name) for name in _MADE_BY},
         "intervals_by": intervals_by,
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
         "without_warnings": without_warnings,
         "notes": [
-            *summary["notes"],
+            *summary.notes,
             *_warned_notes([run], without_warnings=without_warnings),
         ],
         "errors": [error for error in errors if error["k"] >= least],
@@ -249,7 +258,12 @@ def _tests(
         ]
         values[f"error group {number}"] = np.array(has_error, float)
     metrics = tuple(
-        Metric(name, name, "rate", higher_is_better=False, study_label=name)
+        Metric(
+            name=name,
+            label=name,
+            statistic=Rate(name, name, measures=(name,), higher_is_better=False),
+            study_label=name,
+        )
         for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})

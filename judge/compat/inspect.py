@@ -96,7 +96,7 @@ def _radiology_judge(
         )
         record = to_record(judged, session.rubric)
         metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
-        metadata["signature"] = session.signature(studies, class_source)
+        metadata["signature"] = session.identity(studies, class_source).signature
         metadata["judge_note"] = session.judge.note
         recognised = session.judge.recognised(studies.references, studies.candidates)
         if recognised is not None:

@@ -14,9 +14,8 @@ from judge.stats.scores import (
     Group,
     ItemCounts,
     ScoreMatrix,
-    group_cells,
+    group_figures,
     groups_of,
-    item_counts,
 )
 from judge.text import capital, group_value, in_natural_order
 
@@ -65,10 +64,10 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
     panel = comparison.panel
     groups = _groups(panel, DATASET_FIELD)
     if DATASET_FIELD in panel.fields:
-        groups = [(_ALL, group_cells(panel, {})), *groups]
+        groups = [(_ALL, group_figures(panel, {})), *groups]
     per = "per model and data set" if len(groups) > 1 else "per model"
     for metric in panel.metrics:
-        if metric.kind != "rate":
+        if not metric.is_share:
             title = f"{metric.label} {per}"
             caption = (
                 f"{title} with its 95% interval; n is the number of scored studies."
@@ -79,9 +78,7 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
 
 def _rates(comparison: Comparison) -> Iterable[Figure]:
     panel = comparison.panel
-    shown = [
-        metric for metric in panel.metrics if metric.rubric and metric.kind == "rate"
-    ]
+    shown = [metric for metric in panel.metrics if metric.rubric and metric.is_share]
     groups = _groups(panel, "study_class")
     for rubric in dict.fromkeys(str(metric.rubric) for metric in shown):
         name = rubrics.load(rubric).title
@@ -113,14 +110,25 @@ def _dots(
     """Return a panel a group with each model's figures of the metrics in `series`."""
     names, rows = _names(comparison), []
     for group_name, group in groups:
-        cells = {label: group.cells[metric.name] for label, metric in series.items()}
-        panel = f"{group_name}, n {count_range(cell.n for row in cells.values() for cell in row)}"
-        rows += [
-            {"panel": panel, "name": name, "series": label}
-            | {end: getattr(cell, end) for end in ("value", "low", "high", "n")}
-            for label, row in cells.items()
-            for name, cell in zip(names, row, strict=True)
-        ]
+        cells = {
+            label: group.estimates[metric.name] for label, metric in series.items()
+        }
+        n: list[int] = []
+        for estimates in cells.values():
+            n += [estimate.n or 0 for estimate in estimates]
+        panel = f"{group_name}, n {count_range(n)}"
+        for label, estimates in cells.items():
+            for name, estimate in zip(names, estimates, strict=True):
+                row = {
+                    "panel": panel,
+                    "name": name,
+                    "series": label,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "n": estimate.n,
+                }
+                rows.append(row)
     return specs.dots(
         title,
         rows,
@@ -133,9 +141,9 @@ def _dots(
 
 
 def _errors(comparison: Comparison) -> Iterable[Figure]:
-    for rubric_name in comparison.panel.tallies:
+    for rubric_name, of_models in comparison.errors[0].items():
         rubric = rubrics.load(rubric_name)
-        counts = {count.model: count for count in item_counts(comparison.panel, rubric)}
+        counts = {count.model: count for count in of_models}
         if rubric.tally is None or not counts:
             continue
         rows, columns = (
@@ -149,6 +157,17 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
         }
         n = count_range(count.n_scored for count in counts.values())
         title = f"{rubric.tally.title} ({rubric.title})"
+        bars: list[specs.Row] = []
+        for category, panel in panels.items():
+            for model, name in enumerate(_names(comparison)):
+                for level, value in _segments(counts.get(model), category, levels):
+                    bar = {
+                        "panel": panel,
+                        "name": name,
+                        "level": level.label,
+                        "value": value,
+                    }
+                    bars.append(bar)
         yield Figure(
             f"errors_{rubric_name}",
             title,
@@ -158,12 +177,7 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
             f"{n} scored studies a model.",
             specs.stacks(
                 title,
-                [
-                    {"panel": panel, "name": name, "level": level.label, "value": value}
-                    for row, panel in panels.items()
-                    for model, name in enumerate(_names(comparison))
-                    for level, value in _segments(counts.get(model), row, levels)
-                ],
+                bars,
                 names=_in_order(comparison),
                 panels=list(panels.values()),
                 levels=[level.label for level in levels],
@@ -193,11 +207,12 @@ def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     groups = sorted(groups, key=lambda named: -named[1].n_studies)[:MOST_GROUPS]
     labels = [f"{title} ({group.n_studies:,})" for title, group in groups]
     title = f"Rank by {metric.label} in each {'data set' if field == DATASET_FIELD else field}"
-    rows: list[specs.Row] = [
-        {"down": name, "across": label, "value": group.cells[metric.name][model].rank}
-        for label, (_, group) in zip(labels, groups, strict=True)
-        for model, name in enumerate(_names(comparison))
-    ]
+    rows: list[specs.Row] = []
+    for label, (_, group) in zip(labels, groups, strict=True):
+        for name, rank in zip(
+            _names(comparison), group.ranks[metric.name], strict=True
+        ):
+            rows.append({"down": name, "across": label, "value": rank})
     worst = max((row["value"] for row in rows if row["value"] is not None), default=1)
     yield Figure(
         f"ranks_{metric.name}" + ("_by_dataset" if field == DATASET_FIELD else ""),
@@ -234,7 +249,14 @@ def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
     title = (
         f"{method.capitalize()} correlation of metrics{dataset and f' in {dataset}'}"
     )
-    pairs = count_range(n for row in table.n for n in row)
+    cells: list[specs.Row] = []
+    n_pairs: list[int] = []
+    for row, line in enumerate(getattr(table, method)):
+        n_pairs += table.n[row]
+        for column, value in enumerate(line):
+            cell = {"down": labels[row], "across": labels[column], "value": value}
+            cells.append(cell)
+    pairs = count_range(n_pairs)
     return Figure(
         f"correlation_{method}" + (f"_{dataset}" if dataset else ""),
         title,
@@ -242,11 +264,7 @@ def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
         f"{MINUS} is negated, since less of it is better.",
         specs.heat_map(
             f"{title}, n {pairs}",
-            [
-                {"down": labels[row], "across": labels[column], "value": value}
-                for row, line in enumerate(getattr(table, method))
-                for column, value in enumerate(line)
-            ],
+            cells,
             down=labels,
             across=labels,
             scale={"scheme": "redblue", "domain": [-1, 1], "reverse": True},
@@ -265,7 +283,9 @@ def _parts(
 
 
 def _groups(panel: ScoreMatrix, field: str) -> list[tuple[str, Group]]:
-    return [(_title(key), group_cells(part, key)) for key, part in _parts(panel, field)]
+    return [
+        (_title(key), group_figures(part, key)) for key, part in _parts(panel, field)
+    ]
 
 
 def _title(key: Mapping[str, object]) -> str:

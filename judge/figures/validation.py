@@ -16,16 +16,13 @@ _READERS = "each reader, against the others"
 
 def validation_figures(validation: Report) -> FigureSet:
     """Return the figures of what `judge validate --format json` prints."""
+    raters = [*validation["judges"], *validation["readers"]]
     return FigureSet(
         "validation",
         tuple(_agreement(validation)),
         validation["signature"],
         tuple(validation["notes"]),
-        tuple(
-            rater["name"]
-            for kind in ("judges", "readers")
-            for rater in validation[kind]
-        ),
+        tuple(rater["name"] for rater in raters),
     )
 
 
@@ -44,11 +41,16 @@ def _agreement(validation: Report) -> Iterable[Figure]:
         low, high = ceiling["range"]["kendall"] or (None, None)
         readers = {"value": ceiling["kendall"]["value"], "low": low, "high": high}
         panel = f"{ceiling['label']}, n {count_range(c['n'] for _, c in cells if c['value'])}"
-        rows += [
-            {"panel": panel, "name": name, "series": ""}
-            | {end: cell.get(end) for end in ("value", "low", "high")}
-            for name, cell in [(_READERS, readers), *cells]
-        ]
+        for name, cell in [(_READERS, readers), *cells]:
+            row = {
+                "panel": panel,
+                "name": name,
+                "series": "",
+                "value": cell.get("value"),
+                "low": cell.get("low"),
+                "high": cell.get("high"),
+            }
+            rows.append(row)
     if rows:
         title = "Agreement of judges with the readers (Kendall's tau-b)"
         yield Figure(
@@ -66,8 +68,7 @@ def _agreement(validation: Report) -> Iterable[Figure]:
 
 def _places(rows: list[specs.Row]) -> dict[str, Any]:
     """Return the names, panels and series of some rows, each in the order of the rows."""
-    fields = {"names": "name", "panels": "panel", "series": "series"}
-    return {
-        name: list(dict.fromkeys(row[field] for row in rows))
-        for name, field in fields.items()
-    }
+    places = {}
+    for name, field in {"names": "name", "panels": "panel", "series": "series"}.items():
+        places[name] = list(dict.fromkeys(row[field] for row in rows))
+    return places

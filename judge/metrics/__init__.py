@@ -23,15 +23,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled, pooled_cell
+from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, OfCounts
 from judge.plugins import METRICS, install
-from judge.rubrics.contract import Scale
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, n_different
-from judge.stats.metric import KNOWN, Metric
-from judge.stats.scores import Cell, ScoreMatrix, group_cells, groups_of
+from judge.stats.metric import KNOWN, Metric, file_metric
+from judge.stats.scores import ScoreMatrix, group_figures, groups_of
 from judge.stats.summary import patients
 from judge.studies.study_set import StudySet
-from judge.types import JudgeError
+from judge.types import JudgeError, Scale
 
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")
 """Metrics of word overlap, which need no model."""
@@ -51,7 +51,7 @@ NAMES = (*OVERLAP, *_OF_MODELS)
 _F1_RADGRAPH = tuple(
     KNOWN[f"radgraph_{level}"] for level in ("simple", "partial", "complete")
 )
-_GROUPS: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
+_GROUPS: dict[str, tuple[str, tuple[Metric, ...], tuple[OfCounts, ...]]] = {
     "corpus_bleu": ("corpus BLEU", (), CORPUS_BLEU),
     "f1radgraph": ("F1-RadGraph", _F1_RADGRAPH, ()),
     "f1chexbert": ("F1-CheXbert", (), F1_CHEXBERT),
@@ -84,7 +84,7 @@ class Scores:
 
     columns: Columns
     metrics: tuple[Metric, ...]
-    figures: tuple[Pooled, ...] = ()
+    figures: tuple[OfCounts, ...] = ()
 
 
 class MissingMetricError(JudgeError):
@@ -98,7 +98,8 @@ def names() -> tuple[str, ...]:
 
 def check(requested: Sequence[str]) -> tuple[str, ...]:
     """Return the requested names without duplicates; raises `JudgeError` for an unknown one."""
-    if unknown := ", ".join(repr(name) for name in requested if name not in names()):
+    unknown = ", ".join(repr(name) for name in requested if name not in names())
+    if unknown:
         raise JudgeError(f"unknown metric {unknown}; there are: {', '.join(names())}")
     for name in NAMES:
         if name in requested:
@@ -113,7 +114,8 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
     """
     n, label = len(references), name
     try:
-        if metric := added(name) or KNOWN.get(name):
+        metric = added(name) or KNOWN.get(name)
+        if metric:
             label = metric.study_label
         metrics, figures = ((metric,), ()) if metric else _GROUPS[name][1:]
         if name in OVERLAP:
@@ -159,7 +161,8 @@ def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     """
     from rouge_score.rouge_scorer import RougeScorer
 
-    if n := sum(map(_is_other_script, (*references, *candidates))):
+    n = sum(map(_is_other_script, (*references, *candidates)))
+    if n:
         raise JudgeError(
             f"{n} reports are in another script than Latin, and it reads a to z alone"
         )
@@ -186,7 +189,7 @@ def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Column
         scorer.sentence_score(candidate, [reference]) for candidate, reference in pairs
     ]
     counts = [(*score.counts, *score.totals, score.ref_len) for score in scores]
-    columns = zip(CORPUS_BLEU[-1].columns, zip(*counts, strict=True), strict=True)
+    columns = zip(CORPUS_BLEU[-1].measures, zip(*counts, strict=True), strict=True)
     return {name: tuple(map(float, values)) for name, values in columns}
 
 
@@ -262,8 +265,12 @@ def added(name: str) -> Metric | None:
     added = METRICS.load(name)
     if not isinstance(added, AddedMetric):
         raise METRICS.error(name, f"is not an AddedMetric but {added!r:.80}")
-    up = added.higher_is_better
-    return Metric(name, added.label, "mean", up, added.label, up, scale=added.scale)
+    return file_metric(
+        name,
+        added.label,
+        higher_is_better=added.higher_is_better,
+        scale=added.scale,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,43 +319,52 @@ class ScoredReports:
     def table(self) -> pd.DataFrame:
         """Return the metrics, one row a study."""
         table = pd.DataFrame({"study_id": self.studies.study_ids, "model": self.model})
-        return table.assign(
-            **{k: v for scores in self.scores for k, v in scores.columns.items()}
-        )
+        return table.assign(**self._columns())
+
+    def _columns(self) -> Columns:
+        """Return the columns of all metrics so far."""
+        columns: Columns = {}
+        for scores in self.scores:
+            columns |= scores.columns
+        return columns
 
     def figures(
         self, by: Sequence[str]
-    ) -> list[tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]]:
+    ) -> list[tuple[dict[str, object], tuple[tuple[Metric, Estimate], ...]]]:
         """Return the figures of all studies, and of each combination of values of the fields."""
-        metrics = tuple(metric for scores in self.scores for metric in scores.metrics)
-        pooled = [figure for scores in self.scores for figure in scores.figures]
-        arrays = {
-            k: np.array(v) for scores in self.scores for k, v in scores.columns.items()
-        }
+        metrics: tuple[Metric, ...] = ()
+        pooled: tuple[OfCounts, ...] = ()
+        for scores in self.scores:
+            metrics += scores.metrics
+            pooled += scores.figures
+        arrays = {name: np.array(column) for name, column in self._columns().items()}
         values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
         name, clusters = self.patients() or (None, None)
         draws = self.set_of_draws()
         matrix = ScoreMatrix(
-            (self.model,),
-            self.studies.study_ids,
-            metrics,
-            values,
-            self.fields,
-            clusters,
-            name,
+            models=(self.model,),
+            study_ids=self.studies.study_ids,
+            metrics=metrics,
+            values=values,
+            fields=self.fields,
+            clusters=clusters,
+            patient_field=name,
             draws=draws,
         )
         figures = []
         for key, part in [({}, matrix), *(groups_of(matrix, by) if by else [])]:
-            cells = group_cells(part).cells
+            estimates = group_figures(part).estimates
             rows = np.flatnonzero(
                 np.isin(self.studies.study_ids, part.study_ids)
             ).tolist()
-            single = [(metric, cells[metric.name][0]) for metric in metrics]
+            single = [(metric, estimates[metric.name][0]) for metric in metrics]
             units = None if clusters is None else clusters[rows]
-            sums = [
-                (figure.metric, pooled_cell(figure, arrays, rows, units, draws))
-                for figure in pooled
-            ]
+            sums = []
+            for statistic in pooled:
+                counts, _ = statistic.study_values(arrays)
+                estimate = statistic.estimate(
+                    counts[rows], None, units=units, draws=draws
+                )
+                sums.append((statistic.metric, estimate))
             figures.append((key, (*single, *sums)))
         return figures

@@ -7,12 +7,13 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
-    USUAL_DRAWS,
     Codes,
     Draws,
     Values,
@@ -21,19 +22,24 @@ from judge.stats.intervals import (
     units_of,
 )
 from judge.stats.metric import Metric
-from judge.stats.scores import Cell
+from judge.stats.statistic import Statistic
 
 _ORDERS = (1, 2, 3, 4)
 CHEXBERT = (
-    *(
-        "Enlarged Cardiomediastinum",
-        "Cardiomegaly",
-        "Lung Opacity",
-        "Lung Lesion",
-        "Edema",
-    ),
-    *("Consolidation", "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion"),
-    *("Pleural Other", "Fracture", "Support Devices", "No Finding"),
+    "Enlarged Cardiomediastinum",
+    "Cardiomegaly",
+    "Lung Opacity",
+    "Lung Lesion",
+    "Edema",
+    "Consolidation",
+    "Pneumonia",
+    "Atelectasis",
+    "Pneumothorax",
+    "Pleural Effusion",
+    "Pleural Other",
+    "Fracture",
+    "Support Devices",
+    "No Finding",
 )
 """CheXbert's labels, in its order [Smit et al. 2020]."""
 
@@ -41,21 +47,62 @@ _FIVE = ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effus
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
-    """A figure computed from the sums of `columns`, from 0 to 1; more is better.
+class OfCounts(Statistic):
+    """A number computed from the sums of several counts, its `measures`, over the studies.
 
-    `compute` takes sums, with the columns as last axis, and returns the figures, NaN for undefined.
+    `compute` takes sums, with the counts as last axis, and returns the numbers, NaN for undefined.
     """
 
-    name: str
-    label: str
-    columns: tuple[str, ...]
-    compute: Callable[[Values], Values]
+    compute: Callable[[Values], Values] = field(kw_only=True)
+
+    kind: ClassVar[str] = "mean"
+    is_resampled: ClassVar[bool] = True
+    may_lack: ClassVar[bool] = True
+    has_own_scale: ClassVar[bool] = True
+    interval_words: ClassVar[str] = "for figures of counts by a bootstrap"
 
     @property
     def metric(self) -> Metric:
-        """The figure as a metric of the tables."""
-        return Metric(self.name, self.label, "mean", True, self.label, scale=(0, 1))  # noqa: FBT003
+        """The number as a metric of the tables."""
+        return Metric(
+            name=self.name, label=self.label, statistic=self, study_label=self.label
+        )
+
+    @property
+    def formula(self) -> str:
+        """How it is made of the counts."""
+        return f"of the sums of {', '.join(f'`{name}`' for name in self.measures)}"
+
+    def study_values(
+        self, columns: Mapping[str, Values]
+    ) -> tuple[Values, Values | None]:
+        """Return the counts of each study, studies by counts."""
+        return np.stack([columns[name] for name in self.measures], axis=1), None
+
+    def estimate(
+        self,
+        values: Values,
+        per: Values | None,  # noqa: ARG002
+        units: Codes | None,
+        draws: Draws,
+    ) -> Estimate:
+        """Return the number of `values`, studies by counts, with a 95% bootstrap interval.
+
+        There is no interval for fewer than ten studies, or patients, and if more than 1% of the
+        resamples have no number.
+        """
+        sums = unit_sums(values, units_of(units, len(values)))
+        return bootstrap_estimate(sums, self.compute, len(values), draws=draws)
+
+    def resampled(
+        self,
+        values: Values,
+        per: Values | None,  # noqa: ARG002
+        units: Codes,
+        weights: Values,
+    ) -> Values:
+        """Return the number of one model in each resample; `values` is studies by counts."""
+        return self.compute(weights @ unit_sums(values, units))[:, None]
 
 
 def count_name(count: str, label: str) -> str:
@@ -100,50 +147,47 @@ def _micro(sums: Values) -> Values:
     return _f1(whole)[..., 0]
 
 
-def _corpus_bleu(n: int) -> Pooled:
-    counts = [
-        f"bleu_{count}_{order}"
-        for count in ("matches", "ngrams")
-        for order in _ORDERS[:n]
-    ]
-    columns = (*counts, "bleu_reference_words")
-    return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
-
-
-def _f1_chexbert(name: str, labels: Sequence[str], average: str) -> Pooled:
-    columns = tuple(
-        count_name(count, label) for count in ("tp", "fp", "fn") for label in labels
+def _of_counts(
+    name: str,
+    label: str,
+    columns: tuple[str, ...],
+    compute: Callable[[Values], Values],
+) -> OfCounts:
+    """Return a number of counts from 0 to 1, of which more is better."""
+    return OfCounts(
+        name,
+        label,
+        measures=columns,
+        higher_is_better=True,
+        scale=(0, 1),
+        compute=compute,
     )
+
+
+def _corpus_bleu(n: int) -> OfCounts:
+    matches = [f"bleu_matches_{order}" for order in _ORDERS[:n]]
+    ngrams = [f"bleu_ngrams_{order}" for order in _ORDERS[:n]]
+    columns = (*matches, *ngrams, "bleu_reference_words")
+    return _of_counts(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
+
+
+def _f1_chexbert(name: str, labels: Sequence[str], average: str) -> OfCounts:
+    columns: list[str] = []
+    for count in ("tp", "fp", "fn"):
+        columns += [count_name(count, label) for label in labels]
     label = f"F1-CheXbert {len(labels)} {average}"
     compute = _macro if average == "macro" else _micro
-    return Pooled(f"f1chexbert_{name}_{average}", label, columns, compute)
+    return _of_counts(f"f1chexbert_{name}_{average}", label, tuple(columns), compute)
 
 
 CORPUS_BLEU = tuple(map(_corpus_bleu, _ORDERS))
-F1_CHEXBERT = tuple(
-    _f1_chexbert(name, labels, average)
-    for name, labels in (("5", _FIVE), ("all", CHEXBERT))
-    for average in ("micro", "macro")
+F1_CHEXBERT = (
+    _f1_chexbert("5", _FIVE, "micro"),
+    _f1_chexbert("5", _FIVE, "macro"),
+    _f1_chexbert("all", CHEXBERT, "micro"),
+    _f1_chexbert("all", CHEXBERT, "macro"),
 )
-COLUMNS = frozenset(
-    column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column in figure.columns
+COLUMNS = frozenset[str]().union(
+    *(figure.measures for figure in (*CORPUS_BLEU, *F1_CHEXBERT))
 )
 """All columns of counts; a count by itself is no metric."""
-
-
-def pooled_cell(
-    figure: Pooled,
-    counts: Mapping[str, Values],
-    rows: Sequence[int],
-    units: Codes | None = None,
-    draws: Draws = USUAL_DRAWS,
-) -> Cell:
-    """Return the figure of some studies with a 95% bootstrap interval.
-
-    Patients are drawn where `units` has the number of each study's patient. There is no interval
-    for fewer than ten studies, or patients, and if more than 1% of the resamples have no figure.
-    """
-    table = np.stack([counts[name] for name in figure.columns], axis=1)[rows]
-    sums = unit_sums(table, units_of(units, len(table)))
-    pooled = bootstrap_estimate(sums, figure.compute, len(table), draws=draws)
-    return Cell(pooled.n, None, pooled.value, pooled.low, pooled.high, None)

@@ -12,11 +12,12 @@ from judge import rubrics
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.run import declared
 from judge.stats.metric import Metric
-from judge.stats.scores import Cell
+from judge.stats.scores import Group
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
 from judge.tables import comparison as tables
-from judge.tables.document import definitions, estimate_texts, p_value
+from judge.tables.document import definitions
+from judge.tables.kinds import p_value
 from judge.text import group_value, in_natural_order
 
 # By model and rubric, then by study id.
@@ -163,7 +164,6 @@ def _tested(c: Comparison) -> str:
 
 
 def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    parts = tables.panels(c)
     for index in in_natural_order([group.key for group in c.groups]):
         group = c.groups[index]
         ranks = c.rank_shares[index] if c.rank_shares else {}
@@ -175,15 +175,10 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
             "name": tables.group_name(group.key),
             "key": {name: group_value(value) for name, value in group.key.items()},
             "n": group.n_studies,
-            "cells": {
-                metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
-                for metric in parts[index].metrics
-            },
+            "cells": {metric.name: _cells(group, metric) for metric in c.panel.metrics},
             "errors": [
                 table.plain()
-                for table in tables.error_tables(
-                    parts[index], group.key, c.order
-                ).values()
+                for table in tables.error_tables(c, index, c.order).values()
             ],
             "tests": {
                 metric.name: [
@@ -199,23 +194,33 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
 # Numbers are rounded by the functions that print the terminal's tables, so that both agree.
 
 
-def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
-    text, interval = estimate_texts(tables.figure(cell, metric))
-    names = ("n", "rank", "value", "low", "high")
-    return {name: getattr(cell, name) for name in names} | {
-        "figure": text,
-        "interval": interval,
-    }
+def _cells(group: Group, metric: Metric) -> list[dict[str, Any]]:
+    """Return a metric's figure and rank of each model."""
+    cells = []
+    for one, rank in zip(
+        group.estimates[metric.name], group.ranks[metric.name], strict=True
+    ):
+        printed = tables.figure(one, metric).printed()
+        cells.append(
+            {
+                "n": one.n,
+                "rank": rank,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+                "figure": printed.figure,
+                "interval": printed.brackets,
+            }
+        )
+    return cells
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
-    differences = [
-        estimate_texts(tables.difference(test, metric, sign)) for sign in (1, -1)
-    ]
+    differences = [tables.difference(test, metric, sign).printed() for sign in (1, -1)]
     return {
         **{name: getattr(test, name) for name in ("a", "b", "n", "is_significant")},
         "differences": [
-            {"text": text, "interval": interval} for text, interval in differences
+            {"text": one.figure, "interval": one.brackets} for one in differences
         ],
         "p": p_value(test.p),
         "p_holm": p_value(test.p_holm),

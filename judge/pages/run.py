@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -12,19 +10,22 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import official, prompts
+from judge import prompts
 from judge.files import cannot_write, check_writable, write_html
+from judge.manifest import RunSummary
 from judge.pages.bundle import PACKET, as_json, page_file, site_index
-from judge.rubrics.contract import Measure, Rubric, Statistic
+from judge.prompts import official
+from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.questions import split_answers
 from judge.running.folder import Run
 from judge.running.records import study_of
-from judge.signature import Signature
-from judge.stats.summary import FIXED, codes, fields_of, worst_order
+from judge.stats.statistic import Statistic
+from judge.stats.summary import FIXED, codes, estimate_of, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
+from judge.tables.kinds import figure_kind, printed
 from judge.tables.run import run_document
-from judge.text import group_value, number, percent
+from judge.text import group_value
 from judge.types import JudgeError, Message, UnparsedError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def page(run: Run) -> Iterator[str]:
 
 def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
     table, questions_of = run.table(), AskedQuestions(run)
-    yield "overview", as_json(overview(run.summary(), table, run.rubric))
+    yield "overview", as_json(overview(run, table))
     yield "index", as_json(index(table, run.rubric))
     records, n_written = iter(run.records()), 0
     while packet := list(islice(records, PACKET)):
@@ -61,7 +62,7 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
             f"packet-{place}",
             as_json([study_view(record, run.rubric) for record in packet]),
         )
-        if has_prompt(run.summary()):
+        if run.manifest.prompts:
             yield (
                 f"asked-{place}",
                 as_json([questions_of.about(record) for record in packet]),
@@ -71,26 +72,21 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
 
 
-def has_prompt(summary: Mapping[str, Any]) -> bool:
-    """Return whether the run's judge was asked with a prompt."""
-    return Signature.parse(summary["signature"]).get("prompt", "none") != "none"
-
-
 class AskedQuestions:
     """The messages of a run's first question about each study, or why they are `missing`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._parts = Signature.parse(run.signature)
         self._prompts: dict[str, Prompt] = {}
         self.missing = ""
         if run.combined is not None:
             self.missing = "This run has no prompt of its own."
             return
-        given = str((run.manifest["arguments"] or {}).get("prompt"))
-        for name in self._parts.get("prompt", "none").split(","):
-            shown, _, digest = name.rpartition("+")
-            for source in (shown.rpartition("@")[0], given):
+        if not run.manifest.prompts:
+            self.missing = "The judge was asked with no prompt."
+        given = str(run.manifest.arguments.get("prompt"))
+        for asked in run.manifest.prompts:
+            for source in (asked.name, given):
                 # The run may come from elsewhere: a pipe that it names is not waited for. A folder
                 # that has a built-in prompt's name does not hide the prompt.
                 is_built_in = source in (*prompts.names(), *official.recipes())
@@ -101,13 +97,13 @@ class AskedQuestions:
                 ):
                     continue
                 with suppress(JudgeError):
-                    prompt = official.load(source, os.environ)
-                    if prompt.digest == digest:
+                    prompt = prompts.load(source, os.environ)
+                    if prompt.digest == asked.digest:
                         self._prompts[prompt.asks] = prompt
                         break
             else:
                 self.missing = (
-                    f"The prompt {name} is not here: the run keeps its digest only."
+                    f"The prompt {asked} is not here: the run keeps its digest only."
                 )
 
     def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,10 +127,9 @@ class AskedQuestions:
         self, record: Mapping[str, Any]
     ) -> Iterator[tuple[str, Sequence[Message]]]:
         # With the context and the prior report that the judge was shown.
-        study, prior = study_of(record), _names(self._parts.get("prior", ""))
-        context = JudgeContext(_names(self._parts.get("context", "")), *prior).read(
-            study.fields
-        )
+        study, manifest = study_of(record), self._run.manifest
+        shown = JudgeContext(manifest.shown_context, manifest.shown_prior)
+        context = shown.read(study.fields)
         study = replace(study, context=context["context"], prior=context["prior"])
         steps = self._run.rubric.steps
         if steps is None:
@@ -151,18 +146,13 @@ class AskedQuestions:
             known |= {step.name: answers[step.name] for step in now}
 
 
-def _names(part: str) -> tuple[str, ...]:
-    """Return the names of fields in a part of a signature, of which some are JSON strings."""
-    names = re.findall(r'"(?:[^"\\]|\\.)*"|[^",][^,]*', part)
-    return tuple(json.loads(name) if name.startswith('"') else name for name in names)
+def overview(run: Run, table: pd.DataFrame) -> dict[str, Any]:
+    """Return what a page shows of a run before its studies, in JSON's types.
 
-
-def overview(
-    summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric
-) -> dict[str, Any]:
-    """Return what a page shows of a run before its studies, in JSON's types."""
+    `table` is the run's own, of which the page shows the columns.
+    """
+    summary, rubric = run.summary(), run.rubric
     shown, document = rubric.shown("groups"), run_document(summary, rubric)
-    names = ("judge", "prompt", "signature", "n_studies", "n_scored")
     return {
         "title": document.title,
         "rubric": {
@@ -171,13 +161,17 @@ def overview(
             "scores": [_measure(measure) for measure in rubric.with_role("score")],
             "checks": [_measure(measure) for measure in rubric.with_role("check")],
         },
-        **{name: summary[name] for name in names},
-        "has_prompt": has_prompt(summary),
+        "judge": summary.judge.model_dump(),
+        "prompt": summary.prompt,
+        "signature": summary.signature,
+        "n_studies": summary.n_studies,
+        "n_scored": summary.n_scored,
+        "has_prompt": bool(run.manifest.prompts),
         "headline": [_tile(summary, statistic) for statistic in shown],
         "facts": [{"name": name, "value": value} for name, value in document.head],
         "tables": [printed.plain() for printed in document.tables],
         "figures": {
-            "rates": [_rates(summary, s) for s in shown if s.kind == "rate"],
+            "rates": [_rates(summary, s) for s in shown if s.is_share],
             "tally": _tally(summary, rubric),
         },
         "columns": _columns(table, rubric),
@@ -234,33 +228,33 @@ def _measure(measure: Measure) -> dict[str, Any]:
     return {name: getattr(measure, name) for name in names}
 
 
-def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, str]:
-    value = summary["statistics"][statistic.name]
-    text = percent if statistic.kind == "rate" else number
-    ends = [text(value[end]) for end in ("low", "high") if value[end] is not None]
+def _tile(summary: RunSummary, statistic: Statistic) -> dict[str, str]:
+    estimate = estimate_of(summary, statistic)
+    text = printed(estimate, figure_kind(is_share=statistic.is_share))
     return {
         "label": statistic.label,
-        "text": text(value["value"]),
-        "interval": " to ".join(ends),
+        "text": text.figure,
+        "interval": text.ends(with_unit=True),
     }
 
 
-def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    by = fields_of(*summary["by"])
-    rows = [
-        (", ".join(group_value(row[name]) for name in by if name in row), row)
-        for row in summary["rates"]
-    ]
+def _rates(summary: RunSummary, statistic: Statistic) -> dict[str, Any]:
+    by = fields_of(*summary.by)
+    rows = []
+    for block in summary.rates:
+        key = block.group
+        values = (group_value(key[name]) for name in by if name in key)
+        rows.append((", ".join(values), block))
     return {
         **{name: getattr(statistic, name) for name in ("name", "label", "definition")},
         "rows": [
-            {"group": group, **block["statistics"][statistic.name]}
-            for group, block in (*rows, ("all", summary))
+            {"group": group, **block.statistics[statistic.name].plain()}
+            for group, block in (*rows, ("all", summary.everything))
         ],
     }
 
 
-def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
+def _tally(summary: RunSummary, rubric: Rubric) -> dict[str, Any] | None:
     """Return a row a label of one facet, with its number of items by each label of another."""
     if (tally := rubric.tally) is None:
         return None
@@ -271,7 +265,7 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
             (measure,) = rubric.counting(
                 tally.kind, {tally.rows: row.name, tally.columns: column}
             )
-            n[column] = summary["totals"][measure.name]["n"]
+            n[column] = summary.totals[measure.name].n
         if row.modality is None or any(n.values()):
             counts.append({"name": row.name, "n": n})
     return {
@@ -359,7 +353,7 @@ def write_site(runs: Iterable[Path], out: Path) -> Path:
             raise JudgeError(
                 f"{path} has no page of its own, {name}: rename the run's folder"
             )
-        opened[name] = Run(path)
+        opened[name] = Run.open(path)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

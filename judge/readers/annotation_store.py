@@ -10,7 +10,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,10 @@ from judge.rubrics.derived import EDIT, REFERENCE
 from judge.running.folder import Run
 from judge.running.records import study_of
 from judge.sentences import sentences
-from judge.studies.study_set import InputFile
+from judge.studies.input_table import InputFile
+from judge.studies.sections import known_section
 from judge.text import counted
-from judge.types import Annotation, Edit, Item, JudgeError, Side
+from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
 
 FILE = "readings.jsonl"
 LAYOUT = "readings"
@@ -63,9 +64,8 @@ def read_entries(file: Path, form: type) -> tuple[Any, ...]:
     entries = []
     for number, line in enumerate(lines, 1):
         try:
-            jsonio.read(
-                line
-            )  # pydantic would take NaN, which no answer of a service can hold
+            # pydantic would take NaN, which no answer of a service can hold.
+            jsonio.read(line)
             entries.append(adapter(form).validate_json(line, strict=True))
         except jsonio.JsonError as error:
             if error.reason not in _TORN:
@@ -95,13 +95,14 @@ class MarkedItem:
     kind: str
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     text: str = ""
+    _: KW_ONLY
     side: Side | None = None
     start: int | None = None
     end: int | None = None
     edit: Edit | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageReading:
     """Everything that a reader has marked in a study, as of one save.
 
@@ -165,45 +166,58 @@ def find_fault(
     reading: PageReading, rubric: Rubric, record: Mapping[str, Any]
 ) -> str | None:
     """Return why a reading cannot be one of a run's study, in a few words; None where it can."""
-    if reading.study_id != record["study_id"] or reading.texts not in (
-        "",
-        texts_digest(record),
-    ):
+    are_same_texts = reading.texts in ("", texts_digest(record))
+    if reading.study_id != record["study_id"] or not are_same_texts:
         return "other reports were read than this run has"
     for item in reading.items:
-        if fault := rubric.item_fault(item.kind, item.labels):
+        fault = _fault_of_item(item, rubric, record)
+        if fault:
             return fault
-        tally = rubric.tally
-        # Without one of them it would be in a total and in no row of the table.
-        for facet in (
-            (tally.rows, tally.columns) if tally and item.kind == tally.kind else ()
-        ):
-            if not item.labels.get(facet):
-                return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
-        end = len(record[item.side]) if item.side else 0
-        if item.start is not None and not 0 <= item.start < (item.end or 0) <= end:
-            return f"the marked words are outside the {item.side or 'report'}"
-        if item.edit and not _fits(item.edit, rubric, record["candidate"]):
-            return f"a correction ({item.edit.kind}) fits none of the candidate's lines"
-    edits = [
-        item.edit for item in reading.items if item.edit and item.edit.kind != "insert"
-    ]
-    if len({edit.line for edit in edits}) < len(edits):
+    edits = [item.edit for item in reading.items if item.edit is not None]
+    corrected = [edit.line for edit in edits if edit.kind != "insert"]
+    if len({*corrected}) < len(corrected):
         return "a line is corrected twice"
     return None
 
 
+def _fault_of_item(
+    item: MarkedItem, rubric: Rubric, record: Mapping[str, Any]
+) -> str | None:
+    fault = rubric.item_fault(item.kind, item.labels)
+    if fault:
+        return fault
+    tally = rubric.tally
+    if tally and item.kind == tally.kind:
+        # Without one of them it would be in a total and in no row of the table.
+        for facet in (tally.rows, tally.columns):
+            if not item.labels.get(facet):
+                return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
+    end = len(record[item.side]) if item.side else 0
+    if item.start is not None and not 0 <= item.start < (item.end or 0) <= end:
+        return f"the marked words are outside the {item.side or 'report'}"
+    if item.edit and not _fits(item.edit, rubric, record["candidate"]):
+        return f"a correction ({item.edit.kind}) fits none of the candidate's lines"
+    return None
+
+
 def _fits(edit: Edit, rubric: Rubric, candidate: str) -> bool:
-    if rubric.editor is None or bool(edit.corrected.strip()) == (edit.kind == "delete"):
+    """Return whether a correction is of a line of the candidate, and has words if it needs any."""
+    has_words = bool(edit.corrected.strip())
+    if rubric.editor is None or has_words == (edit.kind == "delete"):
         return False
-    n = len(sentences(candidate)) + (edit.kind == "insert")
-    return edit.kind == "insert" if edit.line is None else 0 <= edit.line < n
+    if edit.line is None:
+        return edit.kind == "insert"
+    n_places = len(sentences(candidate))
+    if edit.kind == "insert":
+        n_places += 1  # at the end
+    return 0 <= edit.line < n_places
 
 
 def why_unreadable(rubric: Rubric) -> str | None:
     """Return why the runs of a rubric cannot be read on the page, None where they can."""
-    why = f"{rubric.title} has no table of items that a reader could mark"
-    return why if rubric.tally is None else None
+    if rubric.tally is not None:
+        return None
+    return f"{rubric.title} has no table of items that a reader could mark"
 
 
 def texts_digest(record: Mapping[str, Any]) -> str:
@@ -216,7 +230,8 @@ def finished(
     run: Run, reader: str | None = None
 ) -> tuple[list[Readings], tuple[InputFile, ...]]:
     """Return the finished readings beside a run, of all readers or one, and the files read."""
-    if why := why_unreadable(run.rubric):
+    why = why_unreadable(run.rubric)
+    if why:
         raise JudgeError(f"{run.path} has no readings: {why}")
     path = run.path / FILE
     last = {
@@ -225,60 +240,75 @@ def finished(
         if reading.done and reader in (None, reading.reader)
     }
     if not last:
-        raise JudgeError(
-            f"{path} has no finished reading" + (f" of {reader!r}" if reader else "")
-        )
+        whose = f" of {reader!r}" if reader else ""
+        raise JudgeError(f"{path} has no finished reading{whose}")
     records = {record["study_id"]: record for record in run.records()}
     for reading in last.values():
         record = records.get(reading.study_id, {"study_id": None})
-        if fault := find_fault(reading, run.rubric, record):
+        fault = find_fault(reading, run.rubric, record)
+        if fault:
             which = f"the reading of study {reading.study_id!r} by {reading.reader!r}"
             raise JudgeError(
                 f"{path}: {which}: {fault}; remove the line with id {reading.id}"
             )
-    inputs = [InputFile(**{"n_records": 0, **file}) for file in run.manifest["inputs"]]
+    inputs = [
+        InputFile(file.path, file.role, file.sha256, file.n_records)
+        for file in run.manifest.inputs
+    ]
     digest = hashlib.sha256(_bytes_of(path)).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
-    exported, sample = [], kept_sample(run)
+    exported = []
+    sample = kept_sample(run)
     for name in sorted({name for name, _ in last}):
         readings = []
         for study_id, record in records.items():
-            if found := last.get((name, study_id)):
-                study = study_of(record)
-                if found.seconds is not None:
-                    study = replace(
-                        study, fields={**study.fields, SECONDS: found.seconds}
-                    )
-                items = tuple(
-                    Item(one.kind, one.text, one.labels, one.side, edit=one.edit)
-                    for one in found.items
-                )
-                annotation = Annotation(items, found.comment)
-                readings.append(Reading(study, annotation, found.cannot_judge))
+            if (name, study_id) in last:
+                readings.append(_exported(last[name, study_id], study_of(record)))
         exported.append(_readings(run, sample, name, readings))
     return exported, tuple(inputs)
+
+
+def _exported(reading: PageReading, study: Study) -> Reading:
+    """Return a reading of the page as one of a run, with its time as a field of the study."""
+    if reading.seconds is not None:
+        study = replace(study, fields={**study.fields, SECONDS: reading.seconds})
+    items = tuple(map(_as_item, reading.items))
+    annotation = Annotation(items, reading.comment)
+    return Reading(study, annotation, reading.cannot_judge)
+
+
+def _as_item(marked: MarkedItem) -> Item:
+    return Item(
+        marked.kind,
+        marked.text,
+        labels=marked.labels,
+        side=marked.side,
+        edit=marked.edit,
+    )
 
 
 def _readings(
     run: Run, sample: Sample | None, reader: str, readings: Sequence[Reading]
 ) -> Readings:
     study_ids = {reading.study.study_id for reading in readings}
-    drawn, notes = read_of(run, sample, study_ids) if sample else None, []
+    drawn = read_of(run, sample, study_ids) if sample else None
+    notes = []
     if sample and not drawn:
         n = counted(len(readings), "study is", "studies are")
         notes.append(f"no random sample: the {n} not the first that were drawn")
-    if n_unjudged := sum(bool(reading.cannot_judge) for reading in readings):
+    n_unjudged = sum(bool(reading.cannot_judge) for reading in readings)
+    if n_unjudged:
         unjudged = counted(n_unjudged, "study", "studies")
         notes.append(f"the reader could not judge {unjudged}: figures are of the rest")
     return Readings(
-        reader,
-        run.rubric.name,
-        readings,
-        _lacks(run, readings),
-        run.reading["own"] if run.reading else (),
-        section=run.manifest["section"],
+        reader=reader,
+        rubric=run.rubric.name,
+        readings=readings,
+        lacks=_lacks(run, readings),
+        own_categories=run.reading.own if run.reading else (),
+        section=known_section(run.manifest.section) or "report",
         notes=tuple(notes),
-        class_source=run.manifest.get("class_source") or "none",
+        class_source=run.manifest.class_source or "none",
         sample=drawn,
     )
 
@@ -291,22 +321,23 @@ def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
     """
     rubric, earlier = run.rubric, run.reading
     lacks = {}
-    if earlier and REFERENCE in earlier["lacks"]:
-        lacks[REFERENCE] = earlier["lacks"][REFERENCE]
+    if earlier and REFERENCE in earlier.lacks:
+        lacks[REFERENCE] = earlier.lacks[REFERENCE]
     judged = [reading.annotation for reading in readings if not reading.cannot_judge]
-    items = [item for annotation in judged for item in annotation.items]
+    items: list[Item] = []
+    for annotation in judged:
+        items += annotation.items
     marked = {item.kind for item in items}
     n_bare = sum(not annotation.items for annotation in judged)
     for kind in rubric.kinds:
         if kind.graded_by is None and (n_bare or kind.name not in marked):
-            where = (
-                f" in {n_bare} of {len(judged)} studies" if kind.name in marked else ""
-            )
+            where = ""
+            if kind.name in marked:
+                where = f" in {n_bare} of {len(judged)} studies"
             lacks[kind.name] = f"the reader marked no {kind.plural}{where}"
     graded = {kind.name for kind in rubric.graded}
-    if rubric.editor and any(
-        item.edit is None for item in items if item.kind in graded
-    ):
+    errors = [item for item in items if item.kind in graded]
+    if rubric.editor and any(item.edit is None for item in errors):
         lacks[EDIT] = "not every error has its line corrected"
     return lacks
 
@@ -314,7 +345,9 @@ def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
 def described(run: Path, sample: Sample) -> dict[str, Any]:
     """Return what was drawn of a run, and how much of it each reader has read, as JSON's types."""
     order = frozenset(sample.order)
-    readings = [r for r in current(run).values() if r.done and r.study_id in order]
+    done = [reading for reading in current(run).values() if reading.done]
+    readings = [reading for reading in done if reading.study_id in order]
+    unjudged = [reading.reader for reading in readings if reading.cannot_judge]
     return {
         "run": str(run),
         "seed": sample.seed,
@@ -324,7 +357,5 @@ def described(run: Path, sample: Sample) -> dict[str, Any]:
         "n_drawn": len(sample.order),
         "order": [*sample.order],
         "read": Counter(reading.reader for reading in readings),
-        "not_judged": Counter(
-            reading.reader for reading in readings if reading.cannot_judge
-        ),
+        "not_judged": Counter(unjudged),
     }

@@ -8,28 +8,36 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from judge import jsonio, rubrics
 from judge.files import ANOTHER, atomic_folder, entries_of
-from judge.manifest import adapter
+from judge.manifest import (
+    JudgeEntry,
+    ReadingEntry,
+    RunIdentity,
+    RunManifest,
+    SampleEntry,
+    adapter,
+)
 from judge.plugins import version
+from judge.report_sections import WHOLE_REPORT
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
 from judge.running.folder import Run
-from judge.running.records import SampleRead, StudyResult
-from judge.running.run import with_classes, write_run
-from judge.signature import Signature, safe_name, studies_digest
+from judge.running.records import StudyResult
+from judge.running.run import input_entries, with_classes, write_run
+from judge.signature import safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, reserved_names
 from judge.studies.columns import model_of, normalise_name, one_type, rename_reserved
+from judge.studies.input_table import InputFile
 from judge.studies.load import decode, read_content, read_delimited
-from judge.studies.sections import Section
-from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.studies.study_set import StudySet, first_ids
 from judge.types import (
     Annotated,
     Annotation,
@@ -76,7 +84,8 @@ class Row:
 
     def ids(self, *names: str) -> tuple[str, ...]:
         """Return the cells that identify a reading; raises `JudgeError` where one is blank."""
-        if blank := [name for name in names if self[name] is None]:
+        blank = [name for name in names if self[name] is None]
+        if blank:
             raise JudgeError(
                 f"{self.place}: {blank[0]} is blank; write it into every row"
             )
@@ -84,14 +93,16 @@ class Row:
 
     def needed(self, name: str) -> str:
         """Return a cell; raises `FaultError` if it is blank."""
-        if (text := self[name]) is None:
+        text = self[name]
+        if text is None:
             raise self.fault(f"{name} is blank")
         return text
 
     def count(self, name: str) -> int:
         """Return a cell as a whole number from 0 to 999; raises `FaultError` for anything else."""
         text = self.needed(name)
-        if (whole := re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)) is None:
+        whole = re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)
+        if whole is None:
             raise self.fault(
                 f"{name} is {text[:40]!r}; it must be a whole number from 0 to 999"
             )
@@ -130,10 +141,9 @@ class File:
     def rows(self) -> list[Row]:
         """Return the rows; the header is row 1."""
         rows = []
-        for number, cells in enumerate(
-            zip(*self.columns.values(), strict=True), start=2
-        ):
-            texts = [cell.strip() or None if cell else None for cell in cells]
+        cells_by_row = zip(*self.columns.values(), strict=True)
+        for number, cells in enumerate(cells_by_row, start=2):
+            texts = [(cell or "").strip() or None for cell in cells]
             row = dict(zip(self.columns, texts, strict=True))
             rows.append(Row(f"{self.name}, row {number}", row))
         return rows
@@ -150,9 +160,8 @@ def open_file(source: str, encoding: str | None = None) -> File:
     except jsonio.JsonError as error:
         raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
     first = data[0] if isinstance(data, list) and data else data
-    return File(
-        name, digest, dict.fromkeys(first if isinstance(first, dict) else (), ()), data
-    )
+    keys = first if isinstance(first, dict) else ()
+    return File(name, digest, columns=dict.fromkeys(keys, ()), data=data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +173,7 @@ class Reading:
     cannot_judge: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
     """The readings of one reader, in the order of the studies.
 
@@ -177,15 +186,15 @@ class Readings:
     readings: Sequence[Reading]
     lacks: Mapping[str, str] = field(default_factory=dict)
     own_categories: Sequence[str] = ()
-    section: Section = "report"
+    section: str = WHOLE_REPORT
     source: str | None = None
     notes: tuple[str, ...] = ()
     class_source: str | None = None
-    sample: SampleRead | None = None
+    sample: SampleEntry | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AnnotationTable:
     """What a layout's files say: the items by reader and study, and the studies.
 
@@ -194,7 +203,7 @@ class AnnotationTable:
 
     rubric: Literal["green", "fineradscore"]
     lacks: Mapping[str, str] = field(default_factory=dict)
-    section: Section = "report"
+    section: str = WHOLE_REPORT
     source: str | None = None
     items: dict[Key, list[Item]] = field(default_factory=dict)
     categories: dict[str, None] = field(default_factory=dict)
@@ -247,51 +256,59 @@ class AnnotationTable:
 
     def readings(self) -> list[Readings]:
         """Return the readings of each reader; raises `JudgeError` if there are none."""
-        left_out: dict[str, dict[str, str]] = defaultdict(dict)
-        for reader, study_id in dict.fromkeys((*self.items, *self.left_out)):
-            why = self.left_out.get((reader, study_id)) or self.left_out.get(
-                ("", study_id)
-            )
-            if why and reader:
-                left_out[reader][study_id] = why
-                self.items.pop((reader, study_id), None)
+        left_out = self._leave_out()
         if not self.items:
             why = next(iter(self.left_out.values()), "every score is blank")
             raise JudgeError(f"the files have no usable reading: {why}")
         by_reader: dict[str, list[Reading]] = {key[0]: [] for key in sorted(self.items)}
-        for study_id, described in self.studies.items():
+        for study_id in self.studies:
             for reader, readings in by_reader.items():
                 if (reader, study_id) in self.items:
-                    values = {**described, **self.fields.get((reader, study_id), {})}
-                    reference = str(values.pop("reference", ""))
-                    candidate = str(values.pop("candidate", ""))
-                    study_class = values.pop("study_class", None)
-                    comment = str(values.pop("comment", ""))
-                    study = Study(
-                        study_id, reference, candidate, study_class, fields=values
-                    )
-                    annotation = Annotation(
-                        tuple(self.items[reader, study_id]), comment
-                    )
-                    readings.append(Reading(study, annotation))
-        no_reports = {REFERENCE: "the reports are not in the reader's files"}
-        has_references = all(
-            "reference" in described for described in self.studies.values()
-        )
-        lacks = {**self.lacks, **({} if has_references else no_reports)}
-        own = [name for name in self.categories if name not in CODES]
-        unread = tuple(
-            f"no study of reader {reader!r} could be read: {next(iter(faults.values()))}"
-            for reader, faults in left_out.items()
-            if reader not in by_reader
-        )
-        rest = (lacks, own, self.section, self.source, unread)
+                    readings.append(self._reading(reader, study_id))
+        lacks = dict(self.lacks)
+        if not all("reference" in described for described in self.studies.values()):
+            lacks[REFERENCE] = "the reports are not in the reader's files"
+        notes = []
+        for reader, faults in left_out.items():
+            if reader not in by_reader:
+                why = next(iter(faults.values()))
+                notes.append(f"no study of reader {reader!r} could be read: {why}")
         return [
             Readings(
-                reader, self.rubric, readings, *rest, left_out=left_out.get(reader, {})
+                reader=reader,
+                rubric=self.rubric,
+                readings=readings,
+                lacks=lacks,
+                own_categories=[name for name in self.categories if name not in CODES],
+                section=self.section,
+                source=self.source,
+                notes=tuple(notes),
+                left_out=left_out.get(reader, {}),
             )
             for reader, readings in by_reader.items()
         ]
+
+    def _leave_out(self) -> dict[str, dict[str, str]]:
+        """Take out what cannot be read; return the reasons by reader and study."""
+        left_out: dict[str, dict[str, str]] = defaultdict(dict)
+        for reader, study_id in dict.fromkeys((*self.items, *self.left_out)):
+            of_all = self.left_out.get(("", study_id))
+            why = self.left_out.get((reader, study_id)) or of_all
+            if why and reader:
+                left_out[reader][study_id] = why
+                self.items.pop((reader, study_id), None)
+        return left_out
+
+    def _reading(self, reader: str, study_id: str) -> Reading:
+        """Return what a reader said of a study, with the study's reports and fields."""
+        values = self.studies[study_id] | self.fields.get((reader, study_id), {})
+        reference = str(values.pop("reference", ""))
+        candidate = str(values.pop("candidate", ""))
+        study_class = values.pop("study_class", None)
+        comment = str(values.pop("comment", ""))
+        study = Study(study_id, reference, candidate, study_class, fields=values)
+        items = tuple(self.items[reader, study_id])
+        return Reading(study, Annotation(items, comment))
 
 
 READER = "reader:"
@@ -305,7 +322,7 @@ def write_runs(
     out: Path,
     *,
     model: str | None = None,
-    section: Section | None = None,
+    section: str | None = None,
     arguments: Mapping[str, object],
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
@@ -330,7 +347,7 @@ def write_runs(
             )
             studies = _study_set(reader, inputs, rubric, model, section)
             _write_run(place / folder, layout, reader, studies, rubric, arguments)
-    return [Run(out / folder) for folder in by_folder]
+    return [Run.open(out / folder) for folder in by_folder]
 
 
 def _study_set(
@@ -338,7 +355,7 @@ def _study_set(
     inputs: Sequence[InputFile],
     rubric: Rubric,
     model: str | None,
-    section: Section | None,
+    section: str | None,
 ) -> StudySet:
     studies = [reading.study for reading in readings.readings]
     names = dict.fromkeys(name for study in studies for name in study.fields)
@@ -395,17 +412,6 @@ def _write_run(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     reader_version = f"{name}+{_digest(readings)}"
-    # As of a judge's run, with the layout in place of the prompt.
-    parts = (
-        f"{rubric.name}:{rubric.version}",
-        f"judge:{reader_version}",
-        f"layout:{layout}",
-        f"section:{studies.section}",
-        f"class:{class_source}",
-        f"omitted:{len(left_out)}",
-        f"studies:{studies_digest(studies)}",
-        f"version:{version()}",
-    )
     notes = [
         f"numbers that need it are undefined: {why}"
         for why in {*readings.lacks.values()}
@@ -416,37 +422,35 @@ def _write_run(
         notes.append(
             f"studies left out, since they cannot be read: {ids}; {study_id}: {why}"
         )
-    reading = {
-        "layout": layout,
-        "lacks": {**readings.lacks},
-        "own": [*readings.own_categories],
-    }
-    if readings.sample:
-        reading["sample"] = readings.sample
-    made_by = {
-        "signature": str(Signature(parts)),
-        "rubric": rubric.name,
-        "model": studies.model,
-        "judge": {
-            "name": name,
-            "version": reader_version,
-            "note": "a reader's annotations",
-        },
-        "prompt": None,
-        "section": studies.section,
-        "class_source": class_source,
-        "omitted": dict(studies.omitted),
-        "notes": notes,
-        "reading": reading,
-    }
-    manifest = {
-        "arguments": dict(arguments),
-        "inputs": [asdict(file) for file in studies.inputs],
-        "fields": list(studies.fields),
-        "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
-        "started": now,
-        "finished": now,
-    }
+    reading = ReadingEntry(
+        layout=layout, lacks=dict(readings.lacks), own=list(readings.own_categories)
+    )
+    if readings.sample is not None:
+        reading = reading.model_copy(update={"sample": readings.sample})
+    identity = RunIdentity(
+        rubric=rubric.name,
+        rubric_version=str(rubric.version),
+        judge=JudgeEntry(
+            name=name, version=reader_version, note="a reader's annotations"
+        ),
+        section=studies.section,
+        class_source=class_source,
+        omitted=dict(studies.omitted),
+        studies_digest=studies_digest(studies),
+        reading=reading,
+        version=version(),
+    )
+    manifest = RunManifest.of_reader(
+        identity,
+        model=studies.model,
+        notes=notes,
+        arguments=dict(arguments),
+        inputs=input_entries(studies),
+        fields=list(studies.fields),
+        omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},
+        started=now,
+        finished=now,
+    )
     results = []
     for row, (study, read) in enumerate(zip(studies, readings.readings, strict=True)):
         if read.cannot_judge:
@@ -457,7 +461,14 @@ def _write_run(
             results.append(
                 StudyResult(row, study, Annotated(read.annotation), measures, None)
             )
-    write_run(path, rubric, results, made_by, manifest, DEFAULT_BY)
+    write_run(
+        path,
+        rubric,
+        results,
+        lambda: manifest,
+        fields=manifest.fields,
+        by=DEFAULT_BY,
+    )
 
 
 def _digest(readings: Readings) -> str:
@@ -471,5 +482,6 @@ def _digest(readings: Readings) -> str:
         )
         annotations.append([reading.study.study_id, *said])
     parts = [annotations, sorted(readings.lacks), [*readings.own_categories]]
-    parts += [readings.sample] if readings.sample else []
+    if readings.sample is not None:
+        parts.append(readings.sample.model_dump(exclude_unset=True))
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]

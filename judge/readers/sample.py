@@ -14,10 +14,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from judge.files import is_there, open_regular, replace_file, staging_folder
-from judge.manifest import adapter, first_of
+from judge.manifest import SampleEntry, StratumEntry, adapter, first_of
 from judge.running.folder import Run
-from judge.running.records import SampleRead, Stratum
 from judge.signature import random_rank
 from judge.stats.summary import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -26,6 +27,14 @@ from judge.types import JudgeError
 SAMPLE = "sample.json"
 LEAST = 2
 """The studies drawn first from each stratum: fewer have no variance."""
+
+
+class Stratum(TypedDict):
+    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
+
+    key: dict[str, Any]
+    n_studies: int
+    n_drawn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +70,11 @@ def sampled(
         return known
     if n is None:
         raise JudgeError(f"{run.path} has no sample; draw one with -n")
-    seed = known.seed if known else 1 if seed is None else seed
-    sample = draw(_columns(run, by), n, by, seed)
+    if known:
+        seed = known.seed
+    elif seed is None:
+        seed = 1
+    sample = draw(_columns(run, by), n, by=by, seed=seed)
     text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
     try:
         with staging_folder(run.path) as staging:
@@ -90,26 +102,28 @@ def kept_sample(run: Run) -> Sample | None:
         raise JudgeError(
             f"{path} cannot be read ({why}): remove it, draw again"
         ) from error
-    if (
-        draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed)
-        != sample
-    ):
+    columns = _columns(run, sample.by)
+    if draw(columns, len(sample.order), by=sample.by, seed=sample.seed) != sample:
         raise JudgeError(
             f"{path} is no sample of the run as it is now: remove it, draw again"
         )
     return sample
 
 
-def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | None:
+def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleEntry | None:
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
     strata = _strata(_columns(run, sample.by), sample.by, read)
-    return {"seed": sample.seed, "by": [*sample.by], "strata": [*strata]}
+    return SampleEntry(
+        seed=sample.seed,
+        by=list(sample.by),
+        strata=[StratumEntry(**stratum) for stratum in strata],
+    )
 
 
 def draw(
-    columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int
+    columns: Mapping[str, Sequence[Any]], n: int, *, by: Sequence[str], seed: int
 ) -> Sample:
     """Draw `n` studies, or all if there are fewer; `columns` has `study_id` and the fields `by`.
 
@@ -122,21 +136,18 @@ def draw(
     Raises `JudgeError` if n is smaller than the strata need.
     """
     members: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for study_id, *key in zip(
-        columns["study_id"], *(columns[name] for name in by), strict=True
-    ):
-        members[tuple(key)].append(study_id)
+    for study_id, key in _keys(columns, by).items():
+        members[key].append(study_id)
     least = sum(min(LEAST, len(study_ids)) for study_ids in members.values())
     if n < least:
-        groups = (
-            f"{LEAST} studies of each of the {len(members)} groups by {', '.join(by)}"
+        raise JudgeError(
+            f"{n} is too few for {LEAST} studies of each of the {len(members)} groups by "
+            f"{', '.join(by)}; draw at least {least} with -n"
         )
-        raise JudgeError(f"{n} is too few for {groups}; draw at least {least} with -n")
     places = []
     for study_ids in members.values():
-        ranked = sorted(
-            (random_rank(seed, study_id), study_id) for study_id in study_ids
-        )
+        ranks = [(random_rank(seed, study_id), study_id) for study_id in study_ids]
+        ranked = sorted(ranks)
         for k, (rank, study_id) in enumerate(ranked):
             turn = 0.0 if k < LEAST else (2 * k + 1) / len(study_ids)
             places.append((min(k, LEAST), turn, rank, study_id))
@@ -144,23 +155,26 @@ def draw(
     return Sample(seed, tuple(by), _strata(columns, by, order), order)
 
 
+def _keys(
+    columns: Mapping[str, Sequence[Any]], by: Sequence[str]
+) -> dict[str, tuple[Any, ...]]:
+    """Return each study's values of the fields `by`, which name its stratum."""
+    keys = zip(*(columns[name] for name in by), strict=True)
+    return dict(zip(columns["study_id"], keys, strict=True))
+
+
 def _strata(
     columns: Mapping[str, Sequence[Any]], by: Sequence[str], drawn: Collection[str]
 ) -> tuple[Stratum, ...]:
-    keys = list(zip(*(columns[name] for name in by), strict=True))
-    key_of = dict(zip(columns["study_id"], keys, strict=True))
+    """Return the strata in the order of their values, each with its size and number drawn."""
+    key_of = _keys(columns, by)
     n_drawn = Counter(key_of[study_id] for study_id in drawn)
-    strata: list[Stratum] = [
-        {
-            "key": dict(zip(by, key, strict=True)),
-            "n_studies": size,
-            "n_drawn": n_drawn[key],
-        }
-        for key, size in Counter(keys).items()
-    ]
-    return tuple(
-        strata[index] for index in in_natural_order([one["key"] for one in strata])
-    )
+    strata: list[Stratum] = []
+    for key, size in Counter(key_of.values()).items():
+        stratum = dict(zip(by, key, strict=True))
+        strata.append({"key": stratum, "n_studies": size, "n_drawn": n_drawn[key]})
+    order = in_natural_order([stratum["key"] for stratum in strata])
+    return tuple(strata[index] for index in order)
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:

@@ -13,17 +13,15 @@ Files are written in a staging folder by one process and moved in place, the man
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from judge import jsonio, rubrics, sentences
-from judge.display import Displayed
 from judge.files import (
     ANOTHER,
     WRITING,
@@ -37,132 +35,109 @@ from judge.manifest import (
     MANIFEST,
     SUMMARY,
     ItemRecord,
+    ReadingEntry,
     RunFileError,
+    RunManifest,
+    RunSummary,
     StudyRecord,
     read_line,
     read_manifest,
     read_summary,
 )
 from judge.rubrics.contract import Rubric
-from judge.rubrics.derived import for_prompt, on_scale, restrict
-from judge.running.records import Reading, StudyResult, outcome_of, study_of, to_record
-from judge.signature import Signature, StudiesDigest
+from judge.rubrics.derived import Aggregation, for_prompt, on_scale, restrict
+from judge.running.records import StudyResult, outcome_of, study_of, to_record
+from judge.signature import StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws
-from judge.stats.summary import DEFAULT_BY, FIXED, OUTCOMES, TableBuilder, summarise
+from judge.stats.summary import FIXED, OUTCOMES, TableBuilder, summarise
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from judge.running.panel import Aggregation
 
 TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
 SERVER_LOG = "server.log"
-MADE_BY = (
-    *(
-        "signature",
-        "rubric",
-        "model",
-        "judge",
-        "prompt",
-        "section",
-        "class_source",
-        "omitted",
-    ),
-    *("notes", "recognised", "reading"),
-)
-"""The keys that summary and manifest share.
-
-`reading` is in those of readers, `recognised` in those of the built-in judge.
-"""
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 _AGAIN = "judge rescore writes it anew"
 MOST_SENTENCES = 3
 
 
-@dataclass(frozen=True)
-class Rates(Displayed):
-    """The rates of a run by group, as a summary holds them."""
+class Run:
+    """A finished run, opened for reading: `Run.open("judge-runs/green-lexicon-1a2b3c4d")`.
 
-    summary: Mapping[str, Any]
-    rubric: Rubric
+    In Python it prints itself (`judge.results.run`).
+    """
 
+    def __init__(self, path: Path, manifest: RunManifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        """What made the run."""
 
-class Run(Displayed):
-    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`."""
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open the run in a folder.
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = path = Path(path)
-        if not os.path.lexists(path / MANIFEST):
-            raise JudgeError(
-                f"{path} is not a run: it holds no {MANIFEST}; name the run's folder"
-            )
-        self.typed, manifest = read_manifest(path)
-        """The manifest as a `RunManifest`."""
-        self.manifest = {
-            "inputs": [],
-            "arguments": {},
-            "prompt": None,
-            "versions": {},
-        } | manifest
-        """The manifest as it stands in its file, with what older versions left out."""
+        Raises `JudgeError` for a folder without a run, and for a manifest that is not as judge
+        writes it, whose file and field the error names.
+        """
+        folder = Path(path)
+        return cls(folder, read_manifest(folder))
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r})"
+        return f"Run.open({str(self.path)!r})"
 
     @property
     def signature(self) -> str:
         """The line that names everything that changes the run's numbers."""
-        return str(self.manifest["signature"])
+        return self.manifest.signature
 
     @cached_property
     def rubric(self) -> Rubric:
         """The rubric on the prompt's scale, as a reader or several judges used it."""
-        name, parts = self.typed.rubric, Signature.parse(self.signature)
+        manifest = self.manifest
         try:
-            rubric = rubrics.load(name)
-            if self.typed.scale:
-                low, high = self.typed.scale
+            rubric = rubrics.load(manifest.rubric)
+            if manifest.scale:
+                low, high = manifest.scale
                 rubric = on_scale(rubric, (low, high))
-            prompt = parts.get("prompt", "").partition("@")[0]
-            rubric = for_prompt(rubric, prompt, parts.get("judge", ""))
+            prompt = manifest.prompts[0].name if manifest.prompts else "none"
+            rubric = for_prompt(rubric, prompt, manifest.judge.version)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
-            if self.typed.reading is None:
+            if manifest.reading is None:
                 return rubric
-            return restrict(rubric, self.typed.reading.lacks, self.typed.reading.own)
+            return restrict(rubric, manifest.reading.lacks, manifest.reading.own)
         except (
             ValueError
         ) as error:  # a scale, or parts of a reading, that the rubric cannot have
             raise RunFileError(self.path / MANIFEST, str(error)) from error
         except JudgeError as error:
-            package = parts.get("package") if name not in rubrics.names() else None
-            lacks = f"; install its package, {package}" if package else ""
+            lacks = ""
+            if manifest.packages and manifest.rubric not in rubrics.names():
+                lacks = f"; install its package, {', '.join(manifest.packages)}"
             raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> ReadingEntry | None:
         """How a reader used the rubric, None for a run of a judge."""
-        reading: Reading | None = self.manifest.get("reading")
-        return reading
+        return self.manifest.reading
 
     @property
     def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
-        if (combined := self.typed.combined) is None:
+        if (combined := self.manifest.combined) is None:
             return None
-        from judge.running.panel import Aggregation
-
         names = tuple(part.name for part in combined.parts)
         return Aggregation(combined.of, combined.rule, names)
 
     @property
     def repeat(self) -> int:
         """Which of several runs it is that asked the same, from 0."""
-        return self.typed.repeat
+        return self.manifest.repeat
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
@@ -211,7 +186,7 @@ class Run(Displayed):
         if why := _table_fault(table, measures):
             raise self._odd_table(why)
         for name, counted in _counts(table).items():
-            if counted != (n := self._summary[name]):
+            if counted != (n := getattr(self._summary, name)):
                 raise self._odd_table(
                     f"its {name} is {counted:,}, and {n:,} in {SUMMARY}"
                 )
@@ -221,10 +196,10 @@ class Run(Displayed):
         return JudgeError(f"{self.path / TABLE_PARQUET} is damaged: {why}; {_AGAIN}")
 
     @cached_property
-    def _summary(self) -> dict[str, Any]:
+    def _summary(self) -> RunSummary:
         return read_summary(self.path)
 
-    def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
+    def summary(self, *, of_any_version: bool = False) -> RunSummary:
         """Return what was printed at the end of the run."""
         if not of_any_version:
             self._check_version()
@@ -235,14 +210,15 @@ class Run(Displayed):
     def _summary_fault(self) -> str | None:
         """Return what the summary lacks, or has of another run; None where it is this run's."""
         summary = self._summary
-        if _studies_of(summary["signature"]) != _studies_of(self.signature):
+        # A run that is read again has another version in its line, and the same studies.
+        if f"|studies:{self.manifest.studies_digest}|" not in summary.signature:
             return f"its 'signature' is of other studies than that of {MANIFEST}"
         for statistic in self.rubric.statistics:
-            for block in (summary, *summary["rates"]):
-                if statistic.name not in block["statistics"]:
+            for block in (summary.everything, *summary.rates):
+                if statistic.name not in block.statistics:
                     return f"'statistics' lacks {statistic.name}"
         for measure in self.rubric.measures:
-            if measure.is_whole and measure.name not in summary["totals"]:
+            if measure.is_whole and measure.name not in summary.totals:
                 return f"'totals' lacks {measure.name}"
         return None
 
@@ -251,27 +227,14 @@ class Run(Displayed):
         by: Sequence[str],
         patient_field: str | None = None,
         draws: Draws = USUAL_DRAWS,
-    ) -> dict[str, Any]:
+    ) -> RunSummary:
         """Return the summary with the rates grouped by any fields of the studies.
 
         `patient_field` None is the usual field, `none` takes studies as independent. `draws` are
         those of a ratio's bootstrap.
         """
-        summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
-        return {
-            **summary,
-            **summarise(self.table(), self.rubric, by, patient_field, draws),
-        }
-
-    def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
-        """Return the rates and figures by group, as `judge rates --format csv` prints them.
-
-        One row a group of the fields `by`, and a last one for all studies (`row` tells which).
-        `n_scored` is the denominator of the figures; each has its 95% interval beside it.
-        """
-        return Rates(
-            self.regrouped([by] if isinstance(by, str) else by), self.rubric
-        ).frame()
+        counted = summarise(self.table(), self.rubric, by, patient_field, draws)
+        return self.summary().regrouped(counted)
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
         """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""
@@ -311,10 +274,10 @@ class Run(Displayed):
             if is_whole:
                 studies.add(study_of(record))
             yield record
-        if n != (wanted := self._summary["n_studies"]):
+        if n != (wanted := self._summary.n_studies):
             why = f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             raise damaged(self.path / ANNOTATIONS, why)
-        if is_whole and str(studies) != _studies_of(self.signature):
+        if is_whole and str(studies) != self.manifest.studies_digest:
             why = "its studies are not those that the run's signature is of"
             raise damaged(self.path / ANNOTATIONS, why)
 
@@ -324,7 +287,7 @@ class Run(Displayed):
 
         A shard has the digest of the whole set. A combined run has fields more than its parts.
         """
-        return self.typed.shard is None and self.typed.combined is None
+        return self.manifest.shard is None and self.manifest.combined is None
 
     def record(self, study_id: str) -> dict[str, Any]:
         """Return one study's record; raises `JudgeError` as `records` does."""
@@ -365,18 +328,12 @@ class Run(Displayed):
         return lines_of(self.path / ANNOTATIONS)
 
     def _check_version(self) -> None:
-        made, today = (
-            self.signature.partition("|")[0],
-            f"{self.rubric.name}:{self.rubric.version}",
-        )
+        made = self.manifest.rubric_and_version
+        today = f"{self.rubric.name}:{self.rubric.version}"
         if made != today:
             raise JudgeError(
                 f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
             )
-
-
-def _studies_of(line: str) -> str:
-    return Signature.parse(line)["studies"]
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -537,7 +494,7 @@ def claim(path: Path, signature: str) -> None:
     """Raise `JudgeError` unless `path` is new, empty, or holds the run with this signature."""
     entries = entries_of(path)
     if MANIFEST in entries:
-        if Run(path).signature != signature:
+        if Run.open(path).signature != signature:
             raise JudgeError(f"{path} holds another run; {ANOTHER}")
     elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
         raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
@@ -623,7 +580,7 @@ class RunWriter:
         return self.builder.build().iloc[order].reset_index(drop=True)
 
     def finish(
-        self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
+        self, table: pd.DataFrame, summary: RunSummary, manifest: RunManifest
     ) -> None:
         """Write the rest and put every file in its place."""
         with (self.staging / "sorted").open("wb") as out:
@@ -634,7 +591,7 @@ class RunWriter:
         self._file.close()
         table.to_csv(self.staging / TABLE_CSV, index=False)
         table.to_parquet(self.staging / TABLE_PARQUET, index=False)
-        for name, data in ((SUMMARY, summary), (MANIFEST, manifest)):
+        for name, data in ((SUMMARY, summary.plain()), (MANIFEST, manifest.plain())):
             text = (
                 json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
             )

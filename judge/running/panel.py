@@ -14,25 +14,27 @@ those with an error of each rate, and has the spread of the score.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric, Statistic
+from judge.manifest import CombinedEntry, CombinedPart
+from judge.rubrics.contract import Rubric
+from judge.rubrics.derived import Aggregation, Rule, score_of
 from judge.running.folder import RunWriter
 from judge.running.records import StudyResult
 from judge.stats.scores import cuts
+from judge.stats.statistic import Rate
 from judge.stats.summary import reserved_names
 from judge.studies import StudySet
 from judge.studies.columns import free_name
 from judge.text import counted
 from judge.types import (
     Annotated,
-    Annotation,
     Failed,
-    Item,
     JudgeError,
     Outcome,
     Study,
@@ -41,122 +43,6 @@ from judge.types import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Rule = Literal["majority", "mean", "best"]
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """What is combined, `of` what the parts are, by which rule, and how the parts are called."""
-
-    of: Literal["judge", "reference"]
-    rule: Rule
-    names: tuple[str, ...]
-
-    def column(self, suffix: str) -> str:
-        """Return the name of an added number, such as `judges_n`."""
-        return f"{self.of}s_{suffix}"
-
-    def rubric(self, rubric: Rubric) -> Rubric:
-        """Return `rubric` with the numbers that it has of several parts, and a facet of these."""
-        is_whole, n, parts = self.rule != "mean", len(self.names), f"{self.of}s"
-        measures = [
-            replace(measure, is_whole=measure.is_whole and is_whole)
-            for measure in rubric.measures
-        ]
-        measures.append(Measure(self.column("n"), parts, (0, n), is_whole=True))
-        statistics = []
-        for statistic in rubric.statistics:
-            if statistic.kind == "rate":
-                measure, statistic = self._rate(statistic)
-                measures.append(measure)
-            statistics.append(statistic)
-        if score := score_of(rubric):
-            low, high = score.scale
-            name, label = self.column("spread"), f"spread of {score.label}"
-            scale = (0, None if low is None or high is None else high - low)
-            undefined = f"fewer than two {parts} have it"
-            measures.append(
-                Measure(name, label, scale, role="score", undefined=undefined)
-            )
-            statistics.append(
-                Statistic(
-                    *(name, f"{label} between the {parts}", "mean", (name,)),
-                    higher_is_better=False,
-                    scale=scale,
-                    shown=frozenset({"head"}),
-                )
-            )
-        changed = replace(
-            rubric, measures=tuple(measures), statistics=tuple(statistics)
-        )
-        if not is_whole:
-            changed = replace(changed, tally=None)
-        if self.rule == "best":
-            return changed
-        labels = (
-            Label(self._label(part), name) for part, name in enumerate(self.names)
-        )
-        facet = Facet(PART_FACETS[self.of], self.of, parts, tuple(labels))
-        kinds = tuple(
-            replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds
-        )
-        # Two judges change one line in two ways: there is no corrected report.
-        return replace(
-            changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None
-        )
-
-    def _rate(self, rate: Statistic) -> tuple[Measure, Statistic]:
-        """Return of a rate the number of the parts that say yes, and the rate of the whole."""
-        name, is_share = self.column(rate.name), self.rule == "mean"
-        says = f"{self.of}s that say {rate.label}"
-        label = f"share of the {says}" if is_share else says
-        measure = Measure(
-            name,
-            label,
-            (0, 1 if is_share else len(self.names)),
-            higher_is_better=rate.higher_is_better,
-            is_whole=not is_share,
-            undefined=f"no {self.of} has it",
-        )
-        if not is_share:
-            return measure, rate
-        changed = replace(
-            rate,
-            kind="mean",
-            measures=(name,),
-            scale=(0, 1),
-            label=f"{rate.label} (mean of the {self.of}s)",
-            definition=f"{rate.definition or rate.label} (mean of the {self.of}s)",
-            study_label=label,
-            rexrank=None,
-        )
-        return measure, changed
-
-    def annotation(self, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
-        """Return the items of all parts, each labelled with its part."""
-        items: list[Item] = []
-        explanations, warnings = [], []
-        for part, annotation in parts:
-            name, before = self.names[part], len(items)
-            for item in annotation.items:
-                labels = {**item.labels, PART_FACETS[self.of]: (self._label(part),)}
-                links = tuple(link + before for link in item.links)
-                items.append(replace(item, labels=labels, links=links))
-            if annotation.explanation:
-                explanations.append(f"[{name}] {annotation.explanation}")
-            warnings += [f"{name}: {text}" for text in annotation.warnings]
-        return Annotation(
-            tuple(items), "\n\n".join(explanations), warnings=tuple(warnings)
-        )
-
-    def _label(self, part: int) -> str:
-        return f"{self.of}{part + 1}"
-
-
-def score_of(rubric: Rubric) -> Measure | None:
-    """Return the first score that a rubric declares."""
-    return next(iter(rubric.with_role("score")), None)
 
 
 _RULES = {
@@ -191,12 +77,13 @@ def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFr
             )
     columns[how.column("n")] = studies.size()
     for rate in rubric.statistics:
-        if rate.kind == "rate":
-            # Of each row whether all of its measures are 0, NaN where one is undefined.
-            cells = scored[list(rate.measures)]
-            says = (
-                (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
-            )
+        if isinstance(rate, Rate):
+            # Of each row whether the part says yes, NaN where a measure is undefined.
+            cells = {
+                name: scored[name].to_numpy(dtype=float, na_value=math.nan)
+                for name in rate.measures
+            }
+            says = pd.Series(rate.study_values(cells)[0], index=scored.index)
             grouped = says.groupby(scored["row"])
             is_mean = how.rule == "mean"
             columns[how.column(rate.name)] = (
@@ -354,10 +241,13 @@ class SeveralReferences:
         self.asked = replace(bare, references=texts, full_references=texts)
 
     @property
-    def record(self) -> dict[str, Any]:
+    def entry(self) -> CombinedEntry:
         """What a manifest says of it."""
-        parts = [{"name": name} for name in self._names]
-        return {"of": self.how.of, "rule": self.how.rule, "parts": parts}
+        return CombinedEntry(
+            of=self.how.of,
+            rule=self.how.rule,
+            parts=[CombinedPart(name=name) for name in self._names],
+        )
 
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return the rubric of the run that is made of all references."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any
 
 from judge.cache.answers import checksum
 from judge.manifest import adapter
@@ -25,31 +23,6 @@ from judge.types import (
     Unparsed,
     UnparsedError,
 )
-
-
-class Stratum(TypedDict):
-    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
-
-    key: dict[str, Any]
-    n_studies: int
-    n_drawn: int
-
-
-class SampleRead(TypedDict):
-    """How the studies that a reader read were drawn: `n_drawn` from each stratum of `by`."""
-
-    seed: int
-    by: list[str]
-    strata: list[Stratum]
-
-
-class Reading(TypedDict):
-    """How a reader used the rubric; `sample` is there where the studies were drawn at random."""
-
-    layout: str
-    lacks: dict[str, str]
-    own: list[str]
-    sample: NotRequired[SampleRead]
 
 
 @dataclass(frozen=True, slots=True)

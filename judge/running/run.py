@@ -15,12 +15,21 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judge import plugins
 from judge.backends import Judge
+from judge.backends.base import Recognised
 from judge.backends.hosted import HostedJudge
-from judge.manifest import FORMAT
+from judge.manifest import (
+    InputEntry,
+    RecognisedEntries,
+    RunIdentity,
+    RunManifest,
+    RunSummary,
+    ServedEntry,
+    SpentEntry,
+)
 from judge.plugins import version
 from judge.rubrics import Rubric
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
@@ -28,14 +37,14 @@ from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession
-from judge.signature import Signature, safe_name
+from judge.signature import safe_name
 from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.study_set import compares, first_ids, prior_report
 from judge.text import says_nothing
 
 if TYPE_CHECKING:
-    from judge.running.panel import Rule
+    from judge.rubrics.derived import Rule
     from judge.running.shard import Shard
 
 
@@ -76,9 +85,6 @@ def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
 RUNS = Path("judge-runs")
 
 
-_SELDOM = ("repeat", "scale", "served", "batches", "shard", "combined", "of_candidates")
-
-
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
     *("instructor", "pandas", "pyarrow", "pyyaml"),
@@ -91,7 +97,7 @@ class RunResult:
     """A run's folder, what is printed of it, and what it took."""
 
     path: Path
-    summary: dict[str, Any]
+    summary: RunSummary
     progress: Progress
 
 
@@ -124,16 +130,22 @@ def run(
         several = SeveralReferences(studies, references)
         studies, rubric = several.asked, several.rubric(rubric)
     asked = studies
+    about_input = input_notes(judge, whole)
 
-    def signed(*, as_asked: bool = False) -> str:
-        signature = session.signature(asked, class_source, shard, as_asked=as_asked)
-        if several:
-            return str(Signature.parse(signature).adding(f"references:{references}"))
-        return signature
+    def identified(*, as_asked: bool = False) -> RunIdentity:
+        return session.identity(
+            asked,
+            class_source,
+            shard=shard.entry(whole, about_input) if shard else None,
+            combined=several.entry if several else None,
+            as_asked=as_asked,
+        )
 
-    line = signed()
-    path = out or default_folder(session, whole.model, signed(as_asked=True))
-    claim(path, line)
+    path = out
+    if path is None:
+        line = identified(as_asked=True).signature
+        path = default_folder(session, whole.model, line)
+    claim(path, identified().signature)
     studies = studies.take(shard.rows(whole)) if shard else studies
     fields = [*whole.fields, *(several.fields if several else ())]
     check_fields(by, TableBuilder(rubric, fields).columns)
@@ -152,58 +164,58 @@ def run(
         judged_pairs = studies
         if several:
             studies, about = whole, several.write(writer, session.rubric)
-        about_input = input_notes(judge, whole)
         recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
-        made_by: dict[str, object] = {
-            "signature": signed(),  # by now it is known what the model takes
-            "rubric": rubric.name,
-            "model": studies.model,
-            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
-            "prompt": judge.prompt.name if judge.prompt else None,
-            "section": studies.section,
-            "class_source": class_source,
-            "omitted": dict(studies.omitted),
-            "notes": [*about_input, *about],
-        }
-        if recognised is not None:
-            made_by["recognised"] = recognised
-        manifest = {
-            "repeat": session.repeat,
-            "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
-            "served": _served(judge, writer),
-            "batches": list(session.batches),
-            "shard": shard and shard.record(whole, about_input),
-            "combined": several and several.record,
-            "of_candidates": sorted(studies.of_candidates),
-            "arguments": dict(arguments or {}),
-            "inputs": [asdict(file) for file in studies.inputs],
-            "fields": fields,
-            "read_from": {
-                role: name for role, name in studies.read_from.items() if name
-            },
-            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
-            "effort": {**asdict(session.policy), "concurrency": session.concurrency},
-            "spent": {k: v for k, v in asdict(progress).items() if k not in PASSING},
-            "started": started,
-            "finished": now(),
-        }
-        summary = finish(writer, made_by, manifest, by)
+        read_from = {role: name for role, name in studies.read_from.items() if name}
+        spent = {k: v for k, v in asdict(progress).items() if k not in PASSING}
+        manifest = RunManifest.of_session(
+            identified(),  # by now it is known what the model takes
+            model=studies.model,
+            prompt=judge.prompt.name if judge.prompt else None,
+            notes=[*about_input, *about],
+            recognised=recognised_entries(recognised),
+            fields=fields,
+            inputs=input_entries(studies),
+            arguments=dict(arguments or {}),
+            read_from=read_from,
+            omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},
+            of_candidates=sorted(studies.of_candidates),
+            scale=list(judge.prompt.scale or ()) if judge.prompt else [],
+            served=_served(judge, writer),
+            batches=[dict(batch) for batch in session.batches],
+            effort={**asdict(session.policy), "concurrency": session.concurrency},
+            spent=SpentEntry(**spent),
+            started=started,
+            finished=now(),
+        )
+        summary = finish(writer, manifest, by)
     return RunResult(path, summary, progress)
 
 
-def _served(judge: Judge, writer: RunWriter) -> dict[str, object] | None:
+def recognised_entries(recognised: Recognised | None) -> RecognisedEntries | None:
+    """Return what a manifest says of how much the built-in judge recognised."""
+    if recognised is None:
+        return None
+    return RecognisedEntries.model_validate(recognised)
+
+
+def input_entries(studies: StudySet) -> list[InputEntry]:
+    """Return what a manifest says of the files that the studies were read from."""
+    return [InputEntry(**asdict(file)) for file in studies.inputs]
+
+
+def _served(judge: Judge, writer: RunWriter) -> ServedEntry | None:
     """Return who served a model behind an API, under which names it answered, and when.
 
     A provider may answer with another version of a model from one month to the next.
     """
     if not isinstance(judge, HostedJudge) or not judge.provider:
         return None
-    return {
-        "provider": judge.provider,
-        "model": judge.served_as,
-        "answered_as": dict(sorted(writer.answered_as.items())),
-        "answered_between": writer.answered_between,
-    }
+    return ServedEntry(
+        provider=judge.provider,
+        model=judge.served_as,
+        answered_as=dict(sorted(writer.answered_as.items())),
+        answered_between=writer.answered_between,
+    )
 
 
 def now() -> str:
@@ -211,24 +223,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def finish(
-    writer: RunWriter,
-    made_by: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-    by: Sequence[str],
-) -> dict[str, Any]:
+def finish(writer: RunWriter, manifest: RunManifest, by: Sequence[str]) -> RunSummary:
     """Write what is said of all studies, and put the run in its place; returns the summary."""
     table = writer.table()
-    made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
-    summary = {**made_by, **summarise(table, writer.rubric, by)}
-    if writer.failures:
-        summary["failures"] = writer.failures
-    known = {
-        name: value for name, value in manifest.items() if value or name not in _SELDOM
-    }
-    writer.finish(
-        table, summary, {"format": FORMAT, **made_by, **known, "versions": versions()}
+    modes = dict(sorted(writer.reply_modes.items()))
+    manifest = manifest.model_copy(
+        update={"reply_modes": modes, "versions": versions()}
     )
+    counted = summarise(table, writer.rubric, by)
+    summary = RunSummary.of(manifest, counted, writer.failures)
+    writer.finish(table, summary, manifest)
     return summary
 
 
@@ -236,16 +240,20 @@ def write_run(
     path: Path,
     rubric: Rubric,
     ends: Iterable[StudyResult],
-    made_by: Mapping[str, Any],
-    manifest: Mapping[str, Any],
+    manifest: Callable[[], RunManifest],
+    *,
+    fields: Sequence[str],
     by: Sequence[str],
-) -> None:
-    """Write the run of studies whose ends are known, whole or not at all."""
-    with writing(path, rubric, manifest["fields"]) as writer:
+) -> RunSummary:
+    """Write the run of studies whose ends are known, whole or not at all; returns its summary.
+
+    `manifest` is called once all `ends` are written.
+    """
+    with writing(path, rubric, list(fields)) as writer:
         check_fields(by, writer.builder.columns)
         for end in ends:
             writer.add(end)
-        finish(writer, made_by, manifest, by)
+        return finish(writer, manifest(), by)
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:

@@ -13,7 +13,7 @@ from contextlib import (
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
@@ -22,6 +22,14 @@ from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import Refusals
 from judge.cache import place
 from judge.cache.answers import AnswerStore
+from judge.manifest import (
+    CombinedEntry,
+    JudgedBy,
+    JudgeEntry,
+    PromptEntry,
+    RunIdentity,
+    ShardEntry,
+)
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
@@ -31,8 +39,7 @@ from judge.running.interrupting import Interruption
 from judge.running.policy import RequestPolicy
 from judge.running.progress import Progress, StopSignal
 from judge.running.records import CachedAnswer
-from judge.running.shard import Shard
-from judge.signature import Signature, studies_digest
+from judge.signature import studies_digest
 from judge.studies import StudySet
 
 # What follows, and what methods import, is for judges that are asked over a network: the built-in
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
     from judge.running.cost import SpendingLimit
     from judge.running.spending import UnansweredRequests
 
-_PACKAGE = "package"
+Identity = TypeVar("Identity", bound=RunIdentity)
 
 
 def open_cache(folder: Path) -> AnswerStore:
@@ -158,48 +165,57 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         assert self.cache is not None
         return self._opened.enter_context(StoreThread(self.cache))
 
-    def signature(
+    def identity(
         self,
         studies: StudySet,
         class_source: str,
-        shard: Shard | None = None,
         *,
+        shard: ShardEntry | None = None,
+        combined: CombinedEntry | None = None,
         as_asked: bool = False,
-    ) -> str:
-        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
+    ) -> RunIdentity:
+        """Return all that changes a number of a run; its `signature` is `green:3|judge:...`.
 
         It says what is sent, as far as that is known by now; `as_asked`, what was asked for.
         """
-        is_untold = self.rubric.takes_context and not studies.judge_context.context
-        parts = [
-            *self.judged_by(as_asked=as_asked),
-            *([f"repeat:{self.repeat}"] if self.repeat else []),
-            f"section:{studies.section}",
-            *(["context:none"] if is_untold else []),
-            *studies.judge_context.signature,
-            f"class:{class_source}",
-            f"omitted:{sum(studies.omitted.values())}",
-            f"studies:{studies_digest(studies)}",
-            *([f"shard:{shard}"] if shard else []),
-            f"version:{version()}",
-        ]
-        return str(Signature(parts))
+        shown = studies.judge_context.shown
+        context = shown.get("context", [])
+        if self.rubric.takes_context and not context:
+            context = ["none"]
+        judged_by = self.judged_by(as_asked=as_asked).model_copy(
+            update={
+                "repeat": self.repeat,
+                "context": context,
+                "prior": shown.get("prior", []),
+                "modality": shown.get("modality", []),
+            }
+        )
+        return RunIdentity(
+            **dict(judged_by),
+            section=studies.section,
+            class_source=class_source,
+            omitted=dict(studies.omitted),
+            studies_digest=studies_digest(studies),
+            shard=shard,
+            combined=combined,
+            version=version(),
+        )
 
-    def judged_by(self, *, as_asked: bool = False) -> list[str]:
-        """Return the parts of a signature that say who judged by what, whatever the studies."""
-        parts = [
-            *_rubric(self.rubric),
-            f"judge:{self.judge.version}",
-            _prompt(self.judge),
-        ]
-        if self.judge.runs_inline:
-            return parts
+    def judged_by(self, *, as_asked: bool = False) -> JudgedBy:
+        """Return who judges and by what, whatever the studies and what is shown of them."""
         judge = self.judge
+        judged_by = JudgedBy(
+            **_rubric(self.rubric),
+            judge=JudgeEntry(name=judge.name, version=judge.version, note=judge.note),
+            prompts=_prompts(judge),
+        )
+        if judge.runs_inline:
+            return judged_by
         if as_asked:
             asked = _asked(self.rubric, judge, judge.sampling, None)
         else:
             asked = _asked(self.rubric, judge, judge.sent_sampling, judge.mode)
-        return [*parts, *asked, f"reask:{self.policy.reask}"]
+        return judged_by.model_copy(update={**asked, "reask": self.policy.reask})
 
     @cached_property
     def kind(self) -> str:
@@ -208,7 +224,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         As in the keys of answers, it is what was asked for, whatever the model refuses of it.
         """
         asked = _asked(self.rubric, self.judge, self.judge.sampling, None)
-        return _kind(self.judge.version, _prompt(self.judge), *asked)
+        return kind_of(
+            self.judge.version,
+            _prompts(self.judge),
+            sampling=asked["sampling"],
+            reply=asked["reply"],
+        )
 
     @property
     def concurrency(self) -> int:
@@ -298,65 +319,75 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             vars(self).pop(name, None)
 
 
-def _kind(*parts: str) -> str:
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+def _prompts(judge: Judge) -> list[PromptEntry]:
+    return [
+        PromptEntry(name=prompt.name, version=str(prompt.version), digest=prompt.digest)
+        for prompt in judge.prompts
+    ]
 
 
-def kind_of(signature: str) -> str:
-    """Return the `kind` of the questions of a run with this signature.
+def kind_of(
+    judge: str,
+    prompts: Sequence[PromptEntry],
+    *,
+    sampling: str | None,
+    reply: str | None,
+) -> str:
+    """Return the `kind` of the questions of a run: a digest of judge, prompts and sampling.
 
     It is that of the session that made the run where all was sent that was asked for.
     """
-    known = Signature.parse(signature)
-    asked = [
-        f"{name}:{known[name]}"
-        for name in ("prompt", "sampling", "reply")
-        if name in known
-    ]
-    return _kind(known.get("judge", ""), *asked)
-
-
-def _prompt(judge: Judge) -> str:
-    prompts = (
-        f"{prompt.name}@{prompt.version}+{prompt.digest}" for prompt in judge.prompts
-    )
-    return f"prompt:{','.join(prompts) or 'none'}"
+    parts = [judge, f"prompt:{','.join(map(str, prompts)) or 'none'}"]
+    if sampling is not None:
+        parts.append(f"sampling:{sampling}")
+    if reply is not None:
+        parts.append(f"reply:{reply}")
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
 def _asked(
     rubric: Rubric, judge: Judge, sampling: Mapping[str, object], mode: Mode | None
-) -> list[str]:
-    """Return the parts of a signature that say how a judge was asked."""
+) -> dict[str, str | None]:
+    """Return `sampling` and `reply` of `JudgedBy`: how a judge was asked."""
     values = (
         f"{name}={json.dumps(sampling[name], sort_keys=True)}"
         for name in sorted(sampling)
     )
-    parts = [f"sampling:{','.join(values)}"]
+    sent = ",".join(values)
+    return {"sampling": sent, "reply": _reply(rubric, judge, mode)}
+
+
+def _reply(rubric: Rubric, judge: Judge, mode: Mode | None) -> str | None:
+    """Return the form of a reply: `text`, a digest of its schemas, None where there is no choice.
+
+    Without a choice a reply is in the only form that the rubric reads.
+    """
     if judge.reply == TEXT:
-        return [*parts, f"reply:{TEXT}"]
-    plain = [Mode.JSON.value] if mode is Mode.JSON else []  # without the schema's hold
-    # Without a choice a reply is in the only form that the rubric reads.
-    if rubric.reply_model is None or (
-        judge.reply is None and rubric.structured is not None
-    ):
-        return parts
-    forms = [form for _, form in judge.questions.values() if form] or [
-        rubric.reply_model()
-    ]
-    written = "".join(
-        json.dumps(form.model_json_schema(), sort_keys=True) for form in forms
-    )
-    digest = hashlib.sha256(written.encode()).hexdigest()[:8]
-    return [*parts, f"reply:{','.join([digest, *plain])}"]
+        return TEXT
+    if rubric.reply_model is None:
+        return None
+    if judge.reply is None and rubric.structured is not None:
+        return None
+    forms = [form for _, form in judge.questions.values() if form]
+    if not forms:
+        forms = [rubric.reply_model()]
+    schemas = [json.dumps(form.model_json_schema(), sort_keys=True) for form in forms]
+    digest = hashlib.sha256("".join(schemas).encode()).hexdigest()[:8]
+    if mode is Mode.JSON:  # without the schema's hold
+        return f"{digest},{Mode.JSON.value}"
+    return digest
 
 
-def _rubric(rubric: Rubric) -> list[str]:
+def _rubric(rubric: Rubric) -> dict[str, Any]:
+    """Return the rubric, its version and the packages that add it, as `JudgedBy` has them."""
     packages = plugins.RUBRICS.packages(rubric.name)
-    parts = (f"{_PACKAGE}:{package.replace(' ', '@')}" for package in packages)
-    return [f"{rubric.name}:{rubric.version}", *parts]
+    return {
+        "rubric": rubric.name,
+        "rubric_version": str(rubric.version),
+        "packages": [package.replace(" ", "@") for package in packages],
+    }
 
 
-def with_current_version(line: str, rubric: Rubric) -> Signature:
-    """Return the signature `line` with today's rubric and program, for answers read again."""
-    _, *judged, _ = Signature.parse(line).without(_PACKAGE).parts
-    return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
+def with_current_version(identity: Identity, rubric: Rubric) -> Identity:
+    """Return what made a run with today's rubric and program, for answers read again."""
+    return identity.model_copy(update={**_rubric(rubric), "version": version()})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from judge.manifest import ShardEntry
 from judge.studies import StudySet
 from judge.types import JudgeError
 
@@ -45,12 +45,12 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
-    def record(self, studies: StudySet, notes: Sequence[str]) -> dict[str, Any]:
+    def entry(self, studies: StudySet, notes: Sequence[str]) -> ShardEntry:
         """Return what its manifest says to be merged by; `notes` are about all studies."""
-        places = " ".join(map(str, self.rows(studies)))
-        about = {
-            "n_whole": len(studies),
-            "places": places,
-            "notes_of_input": list(notes),
-        }
-        return {**asdict(self), **about}
+        return ShardEntry(
+            index=self.index,
+            count=self.count,
+            n_whole=len(studies),
+            places=" ".join(map(str, self.rows(studies))),
+            notes_of_input=list(notes),
+        )

@@ -28,15 +28,9 @@ from judge.address import is_loopback
 from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import (
-    ProblemError,
-    comparison_routes,
-    comparisons,
-    jobs,
-    readings,
-    runs,
-)
+from judge.service import ProblemError, comparison_routes, jobs, readings, runs
 from judge.service.catalogue import Catalogue
+from judge.service.comparisons import Comparisons
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError
@@ -76,7 +70,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        parts = (Catalogue(settings), jobs.Jobs(settings), comparisons.Comparisons())
+        parts = (Catalogue(settings), jobs.Jobs(settings), Comparisons())
         service = app.state.service = Service(settings, *parts)
         service.jobs.start_all()
         try:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -75,11 +75,10 @@ class Event:
     def key(self) -> tuple[str, str, str]:
         """The reader, the study and the error: a later event with the same key replaces this."""
         if self.error is None:
-            return (
-                self.reader,
-                self.study_id,
-                self.id if self.verdict == MISSED else "",
-            )
+            own = ""
+            if self.verdict == MISSED:
+                own = self.id
+            return (self.reader, self.study_id, own)
         return (self.reader, self.study_id, self.error)
 
 
@@ -92,6 +91,12 @@ def latest(events: Iterable[Event]) -> list[Event]:
     return [event for event in last.values() if event.verdict != WITHDRAWN]
 
 
+def _is_confirmed(reviews: Sequence[Event]) -> bool:
+    """Whether more than half of the reviews of an error say that it is right."""
+    n_right = sum(review.verdict == RIGHT for review in reviews)
+    return 2 * n_right > len(reviews)
+
+
 Stamps = tuple[Stamp | None, ...]
 
 
@@ -99,7 +104,8 @@ class OpenRun(Run):
     """A run's files as they were at `stamps`. Raises `JudgeError` where they are damaged."""
 
     def __init__(self, path: Path, stamps: Stamps) -> None:
-        super().__init__(path)
+        run = Run.open(path)
+        super().__init__(run.path, run.manifest)
         self.stamps = stamps
 
     @cached_property
@@ -111,7 +117,7 @@ class OpenRun(Run):
     def pieces(self) -> dict[str, bytes]:
         """The `overview` and the `index` of the run's page, as JSON."""
         table = self.table()
-        overview = page.overview(self.summary(), table, self.rubric)
+        overview = page.overview(self, table)
         return {
             "overview": as_json(overview),
             "index": as_json(page.index(table, self.rubric)),
@@ -120,11 +126,11 @@ class OpenRun(Run):
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
         words = text.lower().split()
-        return [
-            row
-            for row, text in enumerate(self._texts)
-            if all(word in text for word in words)
-        ]
+        found = []
+        for row, study_text in enumerate(self._texts):
+            if all(word in study_text for word in words):
+                found.append(row)
+        return found
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -152,23 +158,27 @@ class OpenRun(Run):
                 event.study_id
             ):
                 by_error[event.study_id, str(event.error)].append(event)
-        rows, codes = [], self.rubric.codes.labels if self.rubric.codes else ()
-        for code in (ALL, *(label.name for label in codes)):
+        codes = [ALL]
+        if self.rubric.codes:
+            codes += [label.name for label in self.rubric.codes.labels]
+        rows = []
+        for code in codes:
             errors = [
-                e for e in by_error.values() if code == ALL or code in e[0].categories
+                reviews
+                for reviews in by_error.values()
+                if code == ALL or code in reviews[0].categories
             ]
-            is_right = [
-                2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors
-            ]
-            units = [self.units[es[0].study_id] for es in errors]
+            is_right = [_is_confirmed(reviews) for reviews in errors]
+            units = [self.units[reviews[0].study_id] for reviews in errors]
             rate = rate_interval(np.array(is_right, bool), np.array(units, np.intp))
             rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
+        readers = {event.reader for event in missed}
+        for reviews in by_error.values():
+            readers.update(event.reader for event in reviews)
         return {
             "n_reviewed_errors": len(by_error),
             "n_studies": len({study_id for study_id, _ in by_error}),
-            "readers": sorted(
-                {event.reader for event in sum(by_error.values(), missed)}
-            ),
+            "readers": sorted(readers),
             "precision": rows,
             "note": NOTE,
             "missed": len(missed),
@@ -184,24 +194,25 @@ class OpenRun(Run):
 
     def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
         """Return a study's graded items by fingerprints of their content, an equal one numbered."""
-        if (row := self.row_of(study_id)) is None:
+        row = self.row_of(study_id)
+        if row is None:
             return {}
         graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}
         seen: Counter[str] = Counter()
         named: dict[str | None, Mapping[str, Any]] = {}
         for error in graded_items(self.row(row)["annotation"], self.rubric):
-            facets = error["labels"].items()
-            labels = [
-                v
-                for f, values in facets
-                if f != graded_by[error["kind"]]
-                for v in values
-            ]
+            labels: list[str] = []
+            for facet, values in error["labels"].items():
+                if facet != graded_by[error["kind"]]:
+                    labels += values
             content = [error["grade"], labels, error["text"], error["edit"]]
             text = json.dumps(content, sort_keys=True).encode()
             digest = hashlib.sha256(text).hexdigest()[:16]
             seen[digest] += 1
-            named[digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"] = error
+            name = digest
+            if seen[digest] > 1:
+                name = f"{digest}-{seen[digest]}"
+            named[name] = error
         return named
 
     def row_of(self, study_id: str) -> int | None:
@@ -259,10 +270,13 @@ class Catalogue:
 
     def entries(self) -> list[RunEntry]:
         """Return all runs, those named on the command line first."""
-        folders = [runs.absolute() for runs in self._settings.runs]
         named = [path.absolute() for path in self._settings.named]
-        jobs_by_run = {job.run: job for runs in folders for job in jobs.list_jobs(runs)}
-        below = [path for runs in folders for path in folders_with(runs, MANIFEST)]
+        jobs_by_run: dict[Path, Job] = {}
+        below: list[Path] = []
+        for runs in self._settings.runs:
+            absolute = runs.absolute()
+            jobs_by_run |= {job.run: job for job in jobs.list_jobs(absolute)}
+            below += folders_with(absolute, MANIFEST)
         entries: dict[str, RunEntry] = {}
         for path in dict.fromkeys((*named, *sorted(below), *jobs_by_run)):
             name = path.name
@@ -316,14 +330,14 @@ class Catalogue:
         summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
-            **{
-                name: summary[name]
-                for name in ("rubric", "signature", "n_studies", "n_scored")
-            },
+            "rubric": summary.rubric,
+            "signature": summary.signature,
+            "n_studies": summary.n_studies,
+            "n_scored": summary.n_scored,
             "headline": [{"label": label, "text": text} for label, text in headline],
-            "judge": summary["judge"]["name"],
+            "judge": summary.judge.name,
             "model": known_model(run),
-            "started": run.manifest.get("started"),
+            "started": run.manifest.started,
         }
 
 

@@ -1,4 +1,4 @@
-"""Comparisons of runs: made one at a time, and the latest are kept."""
+"""Comparisons of runs over HTTP: made in a process of their own, and kept for a while."""
 
 from __future__ import annotations
 
@@ -7,36 +7,13 @@ import json
 from asyncio.subprocess import PIPE
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
-
-from pydantic import BaseModel, Field
+from typing import Any
 
 from judge.service import ProblemError
-from judge.service.catalogue import Catalogue
-from judge.service.jobs import Short
 from judge.service.worker import REFUSED, REQUEST, worker
 
-_MAX_RUNS, _MAX_KEPT, _MAX_SECONDS = 100, 8, 600
-
-
-class ComparisonQuery(BaseModel):
-    """The comparison that a request asks for."""
-
-    run: list[Short] = Field(min_length=1, max_length=_MAX_RUNS)
-    by: str = Field(default="", max_length=1000, description="Fields, with commas.")
-    common: bool = Field(
-        default=False, description="Compare on the studies that all runs have."
-    )
-    allow: list[Literal["judge", "prompt", "references"]] = []
-    patient_field: Short = Field(default="", description="Resample by this field.")
-
-    def request(self, catalogue: Catalogue) -> dict[str, Any]:
-        """Return everything that decides the comparison, with the runs as they are now."""
-        runs = [
-            {"id": entry.id, "path": str(entry.path), "stamps": run.stamps}
-            for entry, run in map(catalogue.open, self.run)
-        ]
-        return {**self.model_dump(mode="json", exclude={"run"}), "runs": runs}
+_MAX_KEPT = 8
+_MAX_SECONDS = 600
 
 
 class Comparisons:

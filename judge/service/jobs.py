@@ -37,6 +37,7 @@ from judge.files import (
     write_regular,
 )
 from judge.manifest import MANIFEST, Moment
+from judge.report_sections import SECTIONS_IN_WORDS
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import worker
 from judge.types import JudgeError
@@ -75,7 +76,7 @@ class RunOptions(BaseModel):
     rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
     judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
     model: Short = Field(default="", description="The model that wrote the candidates.")
-    section: Short = Field(default="", description="findings, impression or report.")
+    section: Short = Field(default="", description=f"{SECTIONS_IN_WORDS}.")
     allow_missing: bool = Field(
         default=False, description="Skip studies without a partner."
     )

@@ -68,21 +68,27 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     `queue` is null where no sample was drawn; `marked` has the kinds that the reader has used.
     """
     _, opened = service.catalogue.open(run)
-    if why := store.why_unreadable(opened.rubric):
+    rubric = opened.rubric
+    why = store.why_unreadable(rubric)
+    if why:
         raise ProblemError(409, why)
-    sample, rubric = kept_sample(opened), opened.rubric
+    sample = kept_sample(opened)
     readings = _readings_of(opened, reader)
-    queue = sample and [
-        {
-            "study_id": one,
-            "state": readings[one].state if one in readings else store.NEW,
-        }
-        for one in sample.order
-        if opened.row_of(one) is not None
-    ]
+    queue: list[dict[str, str]] | None = None
+    if sample is not None:
+        queue = []
+        for study_id in sample.order:
+            if opened.row_of(study_id) is None:
+                continue
+            state = store.NEW
+            if study_id in readings:
+                state = readings[study_id].state
+            queue.append({"study_id": study_id, "state": state})
     words = {"title": rubric.title, "summary": rubric.summary, **declared(rubric)}
     shown = {"has_edits": rubric.editor is not None, **words}
-    marked = {item.kind for reading in readings.values() for item in reading.items}
+    marked: set[str] = set()
+    for reading in readings.values():
+        marked.update(item.kind for item in reading.items)
     return as_json({"rubric": shown, "queue": queue, "marked": sorted(marked)})
 
 
@@ -95,11 +101,8 @@ def show_to_reader(
     record = _drawn(opened, study_id)
     texts = store.texts_digest(record)
     reading = _readings_of(opened, reader).get(study_id)
-    if reading and reading.texts not in (
-        "",
-        texts,
-    ):  # its words are not in these reports
-        reading = None
+    if reading and reading.texts not in ("", texts):
+        reading = None  # its words are not in these reports
     shown: dict[str, Any] = {"study_id": record["study_id"], "texts": texts}
     shown |= {side: _report(record[side]) for side in ("reference", "candidate")}
     shown["context"] = [
@@ -122,7 +125,8 @@ def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Resp
         raise ProblemError(
             409, "the reports of this study have changed: load the page anew"
         )
-    if fault := store.find_fault(made, opened.rubric, record):
+    fault = store.find_fault(made, opened.rubric, record)
+    if fault:
         raise ProblemError(422, fault)
     store.append(opened.path, made)
     return as_json(asdict(made), 201)

@@ -60,11 +60,13 @@ routes = APIRouter(tags=["runs"])
 @routes.get("/v1/rubrics")
 def list_rubrics() -> Response:
     """List the rubrics: `name`, `title` and `summary`."""
-    names = ("name", "title", "summary")
-    loaded = map(rubrics.load, rubrics.names())
-    return as_json(
-        {"rubrics": [{name: getattr(one, name) for name in names} for one in loaded]}
-    )
+    listed = []
+    for name in rubrics.names():
+        rubric = rubrics.load(name)
+        listed.append(
+            {"name": rubric.name, "title": rubric.title, "summary": rubric.summary}
+        )
+    return as_json({"rubrics": listed})
 
 
 @routes.get("/v1/judges")
@@ -120,9 +122,9 @@ async def start_run(
             422, "the options of a run are fields of the form, not of the address"
         )
     given = Counter(name for name, _ in (await request.form()).multi_items())
-    if twice := [
-        name for name, n in given.items() if n > 1 and name not in _REPEATABLE
-    ]:
+    repeated = {name for name, n in given.items() if n > 1}
+    twice = sorted(repeated.difference(_REPEATABLE))
+    if twice:
         raise ProblemError(422, f"{', '.join(twice)}: give each field once")
     if form.rubric not in rubrics.names():
         known = ", ".join(rubrics.names())
@@ -154,7 +156,8 @@ def _create(form: RunForm, settings: ServiceSettings) -> jobs.Job:
             options = form.model_dump(include={*jobs.RunOptions.model_fields})
             created = now.isoformat(timespec="seconds")
             request = jobs.RunRequest(**options, files=names, created=created)
-            if fault := request.fault(settings):
+            fault = request.fault(settings)
+            if fault:
                 raise ProblemError(422, fault)
             (Path(new) / jobs.JOB).write_text(request.model_dump_json(), "utf-8")
             name = f"{form.rubric}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
@@ -179,7 +182,7 @@ def show_run(run: RunId, service: ServiceDep) -> Response:
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
-        shown["summary"] = service.catalogue.open(run)[1].summary()
+        shown["summary"] = service.catalogue.open(run)[1].summary().plain()
     return as_json(shown)
 
 
@@ -206,7 +209,8 @@ def _job(
     entry = service.catalogue.find(run)
     if entry.job is None:
         raise ProblemError(409, f"the run {run} was not started by a service")
-    if (state := entry.job.state()[0]) not in states:
+    state, _ = entry.job.state()
+    if state not in states:
         raise ProblemError(409, f"the run {run} is {state}")
     return entry, entry.job
 

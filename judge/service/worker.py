@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -38,7 +38,12 @@ async def worker(
 ) -> AsyncIterator[Process]:
     """Start a process for a task; it has `patience` seconds to end after the block."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "judge.service.worker", task, *arguments),
+        sys.executable,
+        "-P",
+        "-m",
+        "judge.service.worker",
+        task,
+        *arguments,
         stdin=PIPE,
         start_new_session=True,  # Ctrl-C at the terminal is for the service alone
         **options,
@@ -77,14 +82,17 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
     from judge.cli.progress import Owner
     from judge.service.settings import Ledger
 
-    path, last = Path(progress_file), ""
+    path = Path(progress_file)
+    last = ""
 
     def tick(progress: Progress) -> None:
         nonlocal last
         now = asdict(progress)
         del now["sentences"]  # as long as there are failed studies
-        if (counts := json.dumps(now)) != last:
-            last, aside = counts, path.with_suffix(".new")
+        counts = json.dumps(now)
+        if counts != last:
+            last = counts
+            aside = path.with_suffix(".new")
             write_regular(aside, counts.encode())
             aside.replace(path)
 
@@ -96,14 +104,15 @@ def _compare(folder: str) -> None:
     from judge.comparing.comparison import compare_runs
     from judge.figures.comparison import comparison_figures
     from judge.figures.files import available, page_figures
-    from judge.pages.comparison import figure_pieces, number_pieces
+    from judge.pages.comparison import PageFigure, figure_pieces, number_pieces
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())
     runs = [RunChoice(Path(run["path"]), run["id"], None) for run in request["runs"]]
     try:
         aligned, comparison = compare_runs(
-            *(runs, Resampling()),
+            runs,
+            Resampling(),
             by=[field.strip() for field in request["by"].split(",") if field.strip()],
             common=request["common"],
             allow=request["allow"],
@@ -115,9 +124,10 @@ def _compare(folder: str) -> None:
             for run in aligned.runs
         ]
         pieces = dict(number_pieces(comparison, {"runs": shown}, {}))
-        pieces |= figure_pieces(
-            page_figures(comparison_figures(comparison)) if available() else ()
-        )
+        figures: Sequence[PageFigure] = ()
+        if available():
+            figures = page_figures(comparison_figures(comparison))
+        pieces |= figure_pieces(figures)
     except JudgeError as error:
         print(error)
         sys.exit(REFUSED)

@@ -21,13 +21,13 @@ from judge.stats.correlation import (
     round_to_largest,
     undefined_estimate,
 )
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     LEAST_UNITS,
     ONE_PATIENT,
     Z_95,
     Bools,
     Codes,
-    Estimate,
     Resamples,
     Values,
     clustered_error,
@@ -221,7 +221,14 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         half = student(n_units - 1) * float(spread) if why is None else 0.0
         low, high = (value - half, value + half) if why is None else (None, None)
         n_undefined = int((~known).sum())
-        figures[name] = Estimate(n, value, low, high, n_undefined, reason=why).plain()
+        figures[name] = Estimate(
+            n=n,
+            value=value,
+            low=low,
+            high=high,
+            n_undefined=n_undefined,
+            reason=why,
+        ).plain()
     return {"n": n, **figures, "sd": sd}
 
 

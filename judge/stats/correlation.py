@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.stats.intervals import Bools, Codes, Estimate, Resamples, Values, unit_sums
+from judge.stats.estimate import Estimate
+from judge.stats.intervals import Bools, Codes, Resamples, Values, unit_sums
 from judge.stats.metric import MINUS
 from judge.stats.scores import ScoreMatrix
 
@@ -46,9 +47,7 @@ def round_to_largest(values: Values) -> Values:
 
 def undefined_estimate(known: Bools, reason: str | None) -> Estimate:
     """Return an estimate without a value, with the reason."""
-    return Estimate(
-        int(known.sum()), None, None, None, int((~known).sum()), reason=reason
-    )
+    return Estimate(n=int(known.sum()), n_undefined=int((~known).sum()), reason=reason)
 
 
 @dataclass(frozen=True)
@@ -224,6 +223,8 @@ def correlation(
     coefficients[is_constant, is_constant] = np.nan
     # One metric may be a multiple of the other: rounding must not step beyond 1.
     clipped = np.clip(coefficients, -1.0, 1.0)
-    return tuple(
-        tuple(None if np.isnan(v) else float(v) for v in row) for row in clipped
-    )
+    return tuple(map(_known, clipped))
+
+
+def _known(row: Values) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(value) else float(value) for value in row)

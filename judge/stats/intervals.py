@@ -11,16 +11,13 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.rubrics.contract import Scale, Statistic
-
-if TYPE_CHECKING:
-    import pandas as pd
+from judge.stats.estimate import Estimate
+from judge.types import Scale
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -80,115 +77,6 @@ USUAL_DRAWS = Draws()
 ONE_PATIENT = "an interval needs 2 patients, there is 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number of a set of scored studies with its 95% interval.
-
-    `n` studies have its measures, `n_undefined` lack one. `value` is None where no study
-    has it, or the denominator is 0; `low` and `high` where an interval is not defined. A rate
-    is `k` of `n`; a ratio is `numerator` / `denominator`, sums over the `n` studies. Where
-    figures are expected to be missing, `reason` says why the value is, or else the interval.
-    """
-
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    n_undefined: int = 0
-    k: int | None = None
-    numerator: float | None = None
-    denominator: float | None = None
-    reason: str | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types, without the fields that this kind of statistic lacks."""
-        always = ("n", "value", "low", "high", "n_undefined")
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name in always or value is not None
-        }
-
-
-def estimate(
-    scored: pd.DataFrame,
-    statistic: Statistic,
-    units: Codes | None = None,
-    draws: Draws = USUAL_DRAWS,
-) -> Estimate:
-    """Return a statistic of the scored studies in a table; `units` has the patient of each.
-
-    `draws` are those of a ratio's bootstrap; the other kinds have formulas.
-    """
-
-    def total(names: Sequence[str], *, sizes: bool = False) -> Values:
-        columns = [
-            scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names
-        ]
-        return sum_measures(columns, sizes=sizes)
-
-    is_rate = statistic.kind == "rate"
-    top = total(statistic.measures, sizes=is_rate)
-    under = total(statistic.per) if statistic.per else top
-    has = ~(np.isnan(top) | np.isnan(under))
-    top = (top == 0).astype(float) if is_rate else top
-    kind = "inverse" if statistic.is_reciprocal else statistic.kind
-    units = None if units is None else units[has]
-    figure = figure_of(kind, top[has], under[has], statistic.scale, units, draws)
-    return replace(figure, n_undefined=int((~has).sum()))
-
-
-def figure_of(
-    kind: str,
-    values: Values,
-    per: Values,
-    scale: Scale | None,
-    units: Codes | None,
-    draws: Draws = USUAL_DRAWS,
-) -> Estimate:
-    """Return a figure of the values of studies, with its interval.
-
-    It is their `mean`, 1 / their mean (`inverse`), the share of them that are 1 (`rate`), or the
-    `ratio` of their sum to that of `per`, by a bootstrap with these `draws`.
-    """
-    if kind == "rate":
-        return rate_interval(values == 1, units)
-    if kind == "ratio":
-        return ratio_interval(values, per, units, draws)
-    mean = mean_interval(values, scale, units)
-    return inverse(mean, scale) if kind == "inverse" else mean
-
-
-def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
-    """Return each study's sum over the columns, NaN where one of them is undefined.
-
-    A rate counts the studies whose measures are all 0: with `sizes` the absolute values are added,
-    so that measures of both signs do not cancel.
-    """
-    total: Values = np.sum(np.abs(columns) if sizes else columns, axis=0)
-    return total
-
-
-def bounds(
-    figure: Estimate, statistic: Statistic, n_unread: int
-) -> tuple[float, float] | None:
-    """Return the least and the greatest value if all unread studies were at one end of the scale.
-
-    None where there is no unread study or no value, for a ratio of sums, and for a scale without
-    an end.
-    """
-    low, high = (0.0, 1.0) if statistic.kind == "rate" else statistic.scale
-    if not n_unread or figure.value is None or low is None or high is None:
-        return None
-    if statistic.kind == "ratio" or (statistic.is_reciprocal and low <= 0):
-        return None
-    total = figure.n * (1 / figure.value if statistic.is_reciprocal else figure.value)
-    least, most = (
-        (total + n_unread * end) / (figure.n + n_unread) for end in (low, high)
-    )
-    return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
-
-
 def n_different(units: Codes) -> int:
     """Return how many units there are, numbered from 0, perhaps with gaps."""
     return int(np.count_nonzero(np.bincount(units)))
@@ -221,11 +109,11 @@ def mean_interval(
     values = np.asarray(values, float)
     n = len(values)
     if n == 0:
-        return Estimate(0, None, None, None)
+        return Estimate(n=0)
     mean = math.fsum(values) / n
     m = n if units is None else n_different(units)
     if m == 1:
-        return Estimate(n, mean, None, None, reason=ONE_PATIENT if n > 1 else None)
+        return Estimate(n=n, value=mean, reason=ONE_PATIENT if n > 1 else None)
     error, z = math.sqrt(values.var(ddof=1) / n), Z_95
     if units is not None and m < n:
         error, z = clustered_error(values, units)[0], student(m - 1)
@@ -235,11 +123,12 @@ def mean_interval(
         and low <= values.min()
         and (high is None or values.max() <= high)
     ):
-        return Estimate(n, mean, *_within(mean, error, m, low, high, z))
+        ends = _within(mean, error, n=m, low=low, high=high, z=z)
+        return Estimate(n=n, value=mean, low=ends[0], high=ends[1])
     half = (1.96 if m == n else z) * error
     if half <= 1e-12 * abs(mean):
-        return Estimate(n, mean, None, None)
-    return Estimate(n, mean, mean - half, mean + half)
+        return Estimate(n=n, value=mean)
+    return Estimate(n=n, value=mean, low=mean - half, high=mean + half)
 
 
 _ENDLESS = 100.0
@@ -247,7 +136,7 @@ _ENDLESS = 100.0
 
 
 def _within(
-    mean: float, error: float, n: int, low: float, high: float | None, z: float
+    mean: float, error: float, *, n: int, low: float, high: float | None, z: float
 ) -> tuple[float, float]:
     above = mean - low
     if high is None:
@@ -275,14 +164,14 @@ def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
     its standard error is that of the mean divided by the mean's square (the delta method).
     """
     if mean.value is None or mean.value <= 0:
-        return Estimate(mean.n, None, None, None)
+        return Estimate(n=mean.n)
     value = 1 / mean.value
     if mean.low is None or mean.high is None:
-        return Estimate(mean.n, value, None, None)
+        return Estimate(n=mean.n, value=value)
     if scale is not None and (scale[0] or 0) > 0 and mean.low > 0:
-        return Estimate(mean.n, value, 1 / mean.high, 1 / mean.low)
+        return Estimate(n=mean.n, value=value, low=1 / mean.high, high=1 / mean.low)
     half = (mean.high - mean.value) * value**2
-    return Estimate(mean.n, value, value - half, value + half)
+    return Estimate(n=mean.n, value=value, low=value - half, high=value + half)
 
 
 def ratio_interval(
@@ -311,14 +200,17 @@ def ratio_interval(
         pairs, units_of(None if units is None else units[order], n_studies)
     )
     k, n = math.fsum(numerators), math.fsum(denominators)
-    parts: dict[str, Any] = {"numerator": k, "denominator": n}
-    if len(sums) < 2 or not n:
-        return Estimate(n_studies, k / n if n else None, None, None, **parts)
+    none = Estimate(n=n_studies, numerator=k, denominator=n)
+    if not n:
+        return none
+    none = replace(none, value=k / n)
+    if len(sums) < 2:
+        return none
     counting = sums[(sums != 0).any(axis=1)]
     is_share = bool(((counting[:, 0] >= 0) & (counting[:, 0] <= counting[:, 1])).all())
     if is_share and k in (0, n):
-        return Estimate(n_studies, k / n, *wilson_ends(k / n, len(counting)), **parts)
-    none = Estimate(n_studies, k / n, None, None, **parts)
+        low_end, high_end = wilson_ends(k / n, len(counting))
+        return replace(none, low=low_end, high=high_end)
     if len(sums) < LEAST_UNITS:
         few = f"an interval needs {LEAST_UNITS} {word}, there are {len(sums)}"
         return replace(none, reason=few)
@@ -368,7 +260,7 @@ def _ratio_by_formula(
     error = math.sqrt(m / (m - 1) * float(apart @ apart)) / abs(under)
     t = student(m - 1)
     if is_share:
-        return _within(ratio, error, m, 0.0, 1.0, t)
+        return _within(ratio, error, n=m, low=0.0, high=1.0, z=t)
     if ratio > 0:
         factor = math.exp(min(t * error / ratio, _ENDLESS))
         return ratio / factor, ratio * factor
@@ -378,9 +270,10 @@ def _ratio_by_formula(
 def wilson(k: int, n: int) -> Estimate:
     """Return k / n with its 95% score interval [Wilson 1927], which stays within 0 and 1."""
     if n == 0:
-        return Estimate(0, None, None, None, k=0)
+        return Estimate(n=0, k=0)
     # scipy's `binomtest` gives the same, but takes half a second to import, in every run.
-    return Estimate(n, k / n, *wilson_ends(k / n, n), k=k)
+    low, high = wilson_ends(k / n, n)
+    return Estimate(n=n, value=k / n, low=low, high=high, k=k)
 
 
 def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
@@ -407,18 +300,19 @@ def rate_interval(
     1992], and z is Student's t. Where all say the same a patient counts as one study. `missing` is
     the reason where there is no study.
     """
-    rate = wilson(int(is_yes.sum()), len(is_yes))
-    m = rate.n if units is None else n_different(units)
-    if rate.value is None or units is None or m == rate.n:
-        return replace(rate, reason=missing) if rate.value is None else rate
+    n = len(is_yes)
+    rate = wilson(int(is_yes.sum()), n)
+    if rate.value is None:
+        return replace(rate, reason=missing)
+    m = n if units is None else n_different(units)
+    if units is None or m == n:
+        return rate
     worth = float(m)
     if 0 < rate.value < 1:
         if m < 2:
-            return Estimate(
-                rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT
-            )
+            return replace(rate, low=None, high=None, reason=ONE_PATIENT)
         error, _ = clustered_error(is_yes.astype(float), units)
-        worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
+        worth = n / max(1.0, error**2 * n / (rate.value * (1 - rate.value)))
     low, high = wilson_ends(rate.value, worth, student(max(m - 1, 1)))
     return replace(rate, low=low, high=high)
 
@@ -537,10 +431,10 @@ def bootstrap_estimate(
     """
     value = float(figure(sums.sum(axis=0)[None])[0])
     if math.isnan(value):
-        return Estimate(n, None, None, None, reason=missing)
+        return Estimate(n=n, reason=missing)
     drawn = figure(_resampled_sums(sums, draws)) if len(sums) else np.empty(0)
     low, high, reason = interval(drawn, len(sums), unit_words)
-    return Estimate(n, value, low, high, reason=reason)
+    return Estimate(n=n, value=value, low=low, high=high, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -561,7 +455,14 @@ class Resamples:
         words = "patients" if self.has_patients else "studies"
         low, high, reason = interval(figures[1:], n_units, words)
         n, n_undefined = int(known.sum()), int((~known).sum())
-        return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
+        return Estimate(
+            n=n,
+            value=float(figures[0]),
+            low=low,
+            high=high,
+            n_undefined=n_undefined,
+            reason=reason,
+        )
 
     def sums(self, values: Values) -> Values:
         """Return the sum over each resample of `values`, studies by columns; NaN counts as 0."""

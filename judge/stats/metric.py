@@ -3,57 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from judge.rubrics.contract import Rubric, Scale, Statistic
-from judge.types import JudgeError
+from judge.rubrics.contract import Rubric
+from judge.stats.statistic import InverseMean, Mean, Statistic
+from judge.types import JudgeError, Scale
 
-Kind = Literal["mean", "inverse", "rate", "ratio"]
 What = Literal["score", "count", "rate", "other"]
 
 MINUS = "\N{MINUS SIGN}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One column of a leaderboard.
+    """One column of a leaderboard: a statistic, and how it is named beside those of other rubrics.
 
-    `kind` says how the figure is made from the values of the studies: their mean, 1 / their
-    mean (`inverse`), the share of studies whose value is 1 (the others are 0), or their sum
-    divided by that of another number of theirs (`ratio`). `higher_is_better` is of the printed
-    figure, `study_higher_is_better` of a study's value, which `study_label` names. `what` decides
-    where it is drawn: `other` came from a file, and its `rubric` is None. `rexrank` is the column
-    of ReXrank's tables that it fills. `scale` has the least and the greatest value of a study, None
-    for no such end. `short_label` is without the rubric's title, `definition` that of a rate, which
-    is said once below its table. `measures` and `per` are the rubric's measures that the values,
-    and what they are divided by, are sums of.
+    `study_label` names a study's value. `what` decides where it is drawn: `other` came from a
+    file, and its `rubric` is None. `short_label` is without the rubric's title.
     """
 
     name: str
     label: str
-    kind: Kind
-    higher_is_better: bool
+    statistic: Statistic
     study_label: str
-    study_higher_is_better: bool = True
     rubric: str | None = None
     what: What = "other"
-    rexrank: str | None = None
-    scale: Scale | None = None
     short_label: str | None = None
-    measures: tuple[str, ...] = ()
-    per: tuple[str, ...] = ()
-    definition: str | None = None
 
     @property
     def short(self) -> str:
         """Its label where all metrics are of one rubric."""
         return self.short_label or self.label
 
+    @property
+    def kind(self) -> str:
+        """The kind of its statistic, as files call it."""
+        return self.statistic.kind
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is the share of the studies whose value is 1; the others are 0."""
+        return self.statistic.is_share
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher figure is better."""
+        return self.statistic.higher_is_better
+
+    @property
+    def study_higher_is_better(self) -> bool:
+        """Whether a higher value of a study is better."""
+        return self.statistic.study_higher_is_better
+
+    @property
+    def rexrank(self) -> str | None:
+        """The column of ReXrank's tables that it fills."""
+        return self.statistic.rexrank
+
+    @property
+    def definition(self) -> str | None:
+        """The definition of a share, which is said once below its table."""
+        return self.statistic.definition if self.is_share else None
+
+    @property
+    def bare(self) -> Metric:
+        """The metric without the measures that it is made of."""
+        return replace(self, statistic=self.statistic.bare)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        statistic = self.statistic
+        above, below = statistic.measures, statistic.columns[len(statistic.measures) :]
+        return {
+            "name": self.name,
+            "label": self.label,
+            "kind": statistic.kind,
+            "higher_is_better": self.higher_is_better,
+            "study_label": self.study_label,
+            "study_higher_is_better": self.study_higher_is_better,
+            "rubric": self.rubric,
+            "what": self.what,
+            "rexrank": self.rexrank,
+            "scale": statistic.scale,
+            "short_label": self.short_label,
+            "measures": above if self.rubric else (),
+            "per": below if self.rubric else (),
+            "definition": self.definition,
+        }
+
+
+def file_metric(
+    name: str,
+    label: str,
+    *,
+    higher_is_better: bool,
+    scale: Scale | None = None,
+    rexrank: str | None = None,
+) -> Metric:
+    """Return the metric of a file's column, one value a study, of which the mean is printed."""
+    statistic = Mean(
+        name,
+        label,
+        measures=(name,),
+        higher_is_better=higher_is_better,
+        scale=scale,
+        rexrank=rexrank,
+    )
+    return Metric(name=name, label=label, statistic=statistic, study_label=label)
+
 
 REXRANK_COLUMNS = (
-    *("BLEU", "BertScore", "SembScore", "RadGraph", "1/RadCliQ-v1", "RaTEScore"),
-    *("GREEN", "1/FineRadScore"),
+    "BLEU",
+    "BertScore",
+    "SembScore",
+    "RadGraph",
+    "1/RadCliQ-v1",
+    "RaTEScore",
+    "GREEN",
+    "1/FineRadScore",
 )
 """The metric columns of the result tables in ReXrank's repository, in their order."""
 
@@ -66,17 +134,32 @@ def _known(
     *,
     higher: bool = True,
 ) -> Metric:
-    kind: Kind = "inverse" if rexrank == f"1/{label}" else "mean"
-    is_better = higher or kind == "inverse"
-    shown = label if kind == "mean" else f"1/{label}"
-    return Metric(
-        name, shown, kind, is_better, label, higher, rexrank=rexrank, scale=scale
+    mean = file_metric(
+        name, label, higher_is_better=higher, scale=scale, rexrank=rexrank
     )
+    if rexrank != f"1/{label}":
+        return mean
+    inverse = InverseMean(
+        name,
+        rexrank,
+        measures=(name,),
+        higher_is_better=not higher,
+        scale=scale,
+        rexrank=rexrank,
+    )
+    return replace(mean, label=rexrank, statistic=inverse)
 
 
 _RADEVALS_OWN = (
-    *("bleu", "rouge1", "rouge2", "bertscore", "radeval_bertscore", "green", "crimson"),
-    *("f1chexbert_sample_acc_5", "f1chexbert_sample_acc_all"),
+    "bleu",
+    "rouge1",
+    "rouge2",
+    "bertscore",
+    "radeval_bertscore",
+    "green",
+    "crimson",
+    "f1chexbert_sample_acc_5",
+    "f1chexbert_sample_acc_all",
 )
 KNOWN = {
     metric.name: metric
@@ -133,7 +216,7 @@ def metric_for_column(
     if known is None:
         if not (is_higher or is_lower):
             return None
-        return Metric(column, column, "mean", is_higher, column, is_higher)
+        return file_metric(column, column, higher_is_better=is_higher)
     if (is_higher or is_lower) and is_higher != known.study_higher_is_better:
         raise JudgeError(
             f"--{'higher' if is_higher else 'lower'}-is-better {column} contradicts what is known "
@@ -157,27 +240,24 @@ def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
 
 def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     is_own = rubric.name in statistic.name
-    is_rate = statistic.kind == "rate"
-    label = statistic.label if is_rate else statistic.definition or statistic.label
+    label = statistic.definition or statistic.label
+    if statistic.is_share:
+        label = statistic.label
     measures = {measure.name: measure for measure in rubric.measures}
-    counts = all(measures[name].is_whole for name in statistic.measures)
-    what: What = "rate" if is_rate else "count" if counts else "score"
+    what: What = "score"
+    if statistic.is_share:
+        what = "rate"
+    elif all(measures[name].is_whole for name in statistic.measures):
+        what = "count"
     in_title = "" if what == "score" and is_own else f" ({rubric.title})"
     return Metric(
-        statistic.name if is_own else f"{rubric.name}_{statistic.name}",
-        label + in_title,
-        "inverse" if statistic.is_reciprocal else statistic.kind,
-        higher_is_better=statistic.higher_is_better,
+        name=statistic.name if is_own else f"{rubric.name}_{statistic.name}",
+        label=label + in_title,
+        statistic=statistic,
         study_label=(statistic.study_label or label) + in_title,
-        study_higher_is_better=statistic.higher_is_better != statistic.is_reciprocal,
         rubric=rubric.name,
         what=what,
-        rexrank=statistic.rexrank,
-        scale=None if is_rate else statistic.scale,
         short_label=label,
-        definition=statistic.definition if is_rate else None,
-        measures=statistic.measures,
-        per=statistic.per,
     )
 
 

@@ -24,8 +24,9 @@ from judge.stats.intervals import (
     unit_sums,
     units_of,
 )
-from judge.stats.metric import Kind, Metric
+from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
+from judge.stats.statistic import Statistic
 
 LEAST_UNITS = 50
 """Of fewer patients, or studies, nothing is claimed."""
@@ -65,14 +66,14 @@ def difference_interval(
     if n_units < LEAST_UNITS:
         few = f"it needs {LEAST_UNITS} {word} scored in both runs, there are {n_units}"
         return DifferenceInterval(reason=few)
-    if metric.kind == "rate" and n_units == n:
+    if metric.is_share and n_units == n:
         first, second = values[both].T == 1
         b, c = int((first & ~second).sum()), int((second & ~first).sum())
         return DifferenceInterval(*tango(n, b, c))
     columns = np.column_stack(
         [values[both, 0], per[both, 0], values[both, 1], per[both, 1]]
     )
-    return studentised(unit_sums(columns, units), metric.kind, draws)
+    return studentised(unit_sums(columns, units), metric.statistic, draws)
 
 
 def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
@@ -111,7 +112,7 @@ def _crossing(
     return (low + high) / 2
 
 
-def studentised(sums: Values, kind: Kind, draws: Draws) -> DifferenceInterval:
+def studentised(sums: Values, statistic: Statistic, draws: Draws) -> DifferenceInterval:
     """Return the 95% interval of a difference of two figures by a studentised bootstrap.
 
     `sums` has a row for each patient or study: numerator and denominator of the first figure, then
@@ -122,7 +123,10 @@ def studentised(sums: Values, kind: Kind, draws: Draws) -> DifferenceInterval:
     """
     different, counts = np.unique(sums, axis=0, return_counts=True)
     n = len(sums)
-    observed, error = _difference(different, counts[None].astype(float), kind)
+    as_it_is = _difference(different, counts[None].astype(float), statistic)
+    if as_it_is is None:
+        return DifferenceInterval(reason=f"a {statistic.kind} has no such interval")
+    observed, error = as_it_is
     if not math.isfinite(observed[0]):
         return DifferenceInterval(reason="a figure has no value")
     if not error[0] > 1e-12:
@@ -134,7 +138,9 @@ def studentised(sums: Values, kind: Kind, draws: Draws) -> DifferenceInterval:
     for start in range(0, total, at_once):
         size = min(at_once, total - start)
         weights = rng.multinomial(n, counts / n, size=size).astype(float)
-        resampled, errors = _difference(different, weights, kind)
+        drawn = _difference(different, weights, statistic)
+        assert drawn is not None
+        resampled, errors = drawn
         moved = resampled - observed[0]
         parts.append(
             np.divide(moved, errors, out=np.full(size, np.nan), where=errors > 1e-12)
@@ -149,8 +155,13 @@ def studentised(sums: Values, kind: Kind, draws: Draws) -> DifferenceInterval:
     )
 
 
-def _difference(rows: Values, weights: Values, kind: Kind) -> tuple[Values, Values]:
-    """Return the difference of two figures and its standard error, for each row of weights."""
+def _difference(
+    rows: Values, weights: Values, statistic: Statistic
+) -> tuple[Values, Values] | None:
+    """Return the difference of two figures and its standard error, for each row of weights.
+
+    None for a statistic that is no function of sums.
+    """
     n = weights.sum(axis=1)
     totals = weights @ rows
     figures, influences = [], []
@@ -158,11 +169,11 @@ def _difference(rows: Values, weights: Values, kind: Kind) -> tuple[Values, Valu
         below = np.where(totals[:, under] > 0, totals[:, under], np.nan)
         ratio = totals[:, top] / below
         apart = (rows[:, top] - ratio[:, None] * rows[:, under]) / below[:, None]
-        if kind == "inverse":
-            apart = -apart / np.where(ratio > 0, ratio, np.nan)[:, None] ** 2
-            ratio = 1 / np.where(ratio > 0, ratio, np.nan)
-        figures.append(ratio)
-        influences.append(apart)
+        linear = statistic.linearised(ratio, apart)
+        if linear is None:
+            return None
+        figures.append(linear[0])
+        influences.append(linear[1])
     squares = (influences[0] - influences[1]) ** 2
     variance = n / (n - 1) * (weights * squares).sum(axis=1)
     return figures[0] - figures[1], np.sqrt(variance)

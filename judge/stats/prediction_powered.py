@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from judge.rubrics.contract import Scale, Statistic
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     Z_95,
     Codes,
-    Estimate,
     Values,
-    inverse,
     student,
     unit_sums,
     units_of,
     wilson_ends,
 )
+from judge.stats.statistic import OfMean
+from judge.types import Scale
 
 LEAST = 10
 """Readings, and patients, below which nothing is corrected."""
@@ -33,7 +33,7 @@ _AT_END = 1e-9
 """How far from an end of the scale, as a share of it, labels still count as all at that end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
     """A statistic of `n_studies`, of which `n` were read, with its 95% interval.
 
@@ -63,7 +63,7 @@ class Corrected:
 def corrected(
     judge: Values,
     readers: Values,
-    statistic: Statistic,
+    statistic: OfMean,
     strata: Codes | None = None,
     patients: Codes | None = None,
 ) -> Corrected:
@@ -103,7 +103,7 @@ def corrected(
     patients = units_of(None if patients is None else patients[scored], studies)
     read = ~np.isnan(y)
     n, n_units = int(read.sum()), len(np.unique(patients[read]))
-    none = Corrected(n, studies)
+    none = Corrected(n=n, n_studies=studies)
     for what, many in (("readings", n), ("patients", n_units)):
         if many < LEAST:
             return replace(none, why_not=f"too few {what}: {many} of at least {LEAST}")
@@ -142,7 +142,7 @@ def corrected(
         parts[~read, 1] = unread_weights * apart * inflation
     sums = unit_sums(parts, patients)
     (by_readers, covariance), (_, by_judge) = sums.T @ sums
-    is_rate = statistic.kind == "rate"
+    is_rate = statistic.is_share
     if covariance < 0 and not is_rate:
         covariance *= n_units / (n_units + _UNSEEN)
     variance = by_readers + 2 * covariance + by_judge
@@ -153,26 +153,29 @@ def corrected(
         wider = variance + reliance * max(0.0, allowed - wrong) / n_units
         variance = max(variance, min(wider, by_readers))
 
-    scale: Scale = (0, 1) if is_rate else statistic.scale
+    scale = statistic.ends
     # The variance of a rate is known from the rate; where its units are not studies it is not.
     z = Z_95 if is_rate and n_units == n else student(n_units - 1)
     share = 1 - 1 / n if is_rate else 1.0
     unit_weights = unit_sums(weights[:, None], units_of(patients[read], n))
     effective = min(float(n_units), 1 / float((unit_weights**2).sum()))
     of_labels, of_both = (
-        Estimate(n, *_ends(figure, share * spread, by_labels, scale, effective, z))
+        _ends(figure, share * spread, seen=by_labels, scale=scale, n=effective, z=z)
         for figure, spread in ((by_labels, by_readers), (value, variance))
     )
-    if statistic.is_reciprocal:
-        if 0 in (of_labels.value, of_both.value):
-            return replace(none, why_not="the mean is 0 and has no reciprocal")
-        of_labels, of_both = (
-            inverse(mean, statistic.scale) for mean in (of_labels, of_both)
-        )
+    if statistic.may_lack and 0 in (of_labels.value, of_both.value):
+        return replace(none, why_not="the mean is 0 and has no reciprocal")
+    of_labels, of_both = (statistic.of_mean(mean) for mean in (of_labels, of_both))
     worth = max(0.0, n * by_readers / variance - n) if variance > 0 else 0.0
-    figures = (of_both.value, of_both.low, of_both.high, of_labels)
     return Corrected(
-        n, studies, *figures, float(n_all @ lambdas) / studies, float(worth)
+        n=n,
+        n_studies=studies,
+        value=of_both.value,
+        low=of_both.low,
+        high=of_both.high,
+        labels=replace(of_labels, n=n),
+        weight=float(n_all @ lambdas) / studies,
+        worth=float(worth),
     )
 
 
@@ -182,8 +185,8 @@ def _inflation(n: int) -> float:
 
 
 def _ends(
-    value: float, variance: float, seen: float, scale: Scale, n: float, z: float
-) -> tuple[float, float, float]:
+    value: float, variance: float, *, seen: float, scale: Scale, n: float, z: float
+) -> Estimate:
     """Return a figure, brought onto the scale, and its interval.
 
     `seen` is the figure of the labels, where the variance was seen. Where they are all at an end
@@ -192,7 +195,7 @@ def _ends(
     low, high = scale
     if low is None:
         half = z * float(np.sqrt(variance))
-        return value, value - half, value + half
+        return Estimate(value=value, low=value - half, high=value + half)
     width = 1.0 if high is None else high - low
     share, seen = max(0.0, (value - low) / width), (seen - low) / width
     share = share if high is None else min(1.0, share)
@@ -208,4 +211,8 @@ def _ends(
             z * float(np.sqrt(per * share + (z * per) ** 2 / 4)),
         )
         ends = max(0.0, middle - half), middle + half
-    return low + width * share, low + width * ends[0], low + width * ends[1]
+    return Estimate(
+        value=low + width * share,
+        low=low + width * ends[0],
+        high=low + width * ends[1],
+    )

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     Z_95,
     Bools,
     Codes,
-    Estimate,
     Resamples,
     Values,
     interval,
@@ -60,15 +60,25 @@ class FigureDraws:
         value = self.value(name)
         if np.isnan(value):
             reason = self.reasons.get(name, "it is not defined")
-            return Estimate(n, None, None, None, n_undefined, reason=reason)
+            return Estimate(n=n, n_undefined=n_undefined, reason=reason)
         if name in self.no_interval:
             return Estimate(
-                n, value, None, None, n_undefined, reason=self.no_interval[name]
+                n=n,
+                value=value,
+                n_undefined=n_undefined,
+                reason=self.no_interval[name],
             )
         n_units = len(np.unique(self.units[self.known]))
         words = "patients" if self.has_patients else "studies"
         low, high, why = interval(self.draws[name][1:], n_units, words)
-        return Estimate(n, value, low, high, n_undefined, reason=why)
+        return Estimate(
+            n=n,
+            value=value,
+            low=low,
+            high=high,
+            n_undefined=n_undefined,
+            reason=why,
+        )
 
 
 Measure = Callable[[Values, Values], FigureDraws]
@@ -217,7 +227,9 @@ def mean_of_sets(sets: Sequence[FigureDraws]) -> FigureDraws:
     draws: dict[str, Values] = {}
     reasons: dict[str, str] = {}
     no_interval: dict[str, str] = {}
-    names = dict.fromkeys(name for one in sets for name in (*one.draws, *one.reasons))
+    names: dict[str, None] = {}
+    for one in sets:
+        names |= dict.fromkeys((*one.draws, *one.reasons))
     for name in names:
         having = [one for one in sets if not np.isnan(one.value(name))]
         if not having:

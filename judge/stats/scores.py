@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     USUAL_DRAWS,
     Codes,
     Draws,
-    Estimate,
     Values,
-    figure_of,
     mean_interval,
     n_different,
     unit_sums,
@@ -67,11 +66,14 @@ class ScoreMatrix:
 
     def __post_init__(self) -> None:
         # Values are found by the metric's name, and read by its label.
-        for names in ([m.name for m in self.metrics], [m.label for m in self.metrics]):
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise JudgeError(
-                    f"two metrics are called {twice!r}; rename the file's column"
-                )
+        names = [metric.name for metric in self.metrics]
+        labels = [metric.label for metric in self.metrics]
+        for called in (names, labels):
+            for name in called:
+                if called.count(name) > 1:
+                    raise JudgeError(
+                        f"two metrics are called {name!r}; rename the file's column"
+                    )
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name."""
@@ -95,14 +97,14 @@ class ScoreMatrix:
 
     def take(self, rows: Codes) -> ScoreMatrix:
         """Return the panel of some studies alone, given by their row numbers."""
+        fields = {}
+        for name, cells in self.fields.items():
+            fields[name] = tuple(cells[row] for row in rows)
         return replace(
             self,
             study_ids=tuple(self.study_ids[row] for row in rows),
             values={name: values[rows] for name, values in self.values.items()},
-            fields={
-                name: tuple(cells[r] for r in rows)
-                for name, cells in self.fields.items()
-            },
+            fields=fields,
             clusters=None if self.clusters is None else self.clusters[rows],
             per={name: values[rows] for name, values in self.per.items()},
             tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
@@ -130,11 +132,8 @@ def canonical(panel: ScoreMatrix) -> ScoreMatrix:
     number. Studies with the same values are interchangeable.
     """
     models = sorted(range(len(panel.models)), key=lambda model: panel.models[model])
-    by_metric = [
-        grid
-        for values in (panel.values, panel.per)
-        for _, grid in sorted(values.items())
-    ]
+    by_metric = [panel.values[name] for name in sorted(panel.values)]
+    by_metric += [panel.per[name] for name in sorted(panel.per)]
     if not by_metric or not panel.study_ids:
         return panel
     columns = np.hstack([grid[:, models] for grid in by_metric])
@@ -151,40 +150,29 @@ def canonical(panel: ScoreMatrix) -> ScoreMatrix:
     return replace(panel, clusters=place[units])
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One model's figure for a group of studies.
-
-    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those whose
-    value is 1. `rank` is 1 for the best; models whose figures are equal but for rounding share the
-    better rank. None is not defined.
-    """
-
-    n: int
-    k: int | None
-    value: float | None
-    low: float | None
-    high: float | None
-    rank: int | None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The figures of all models for one group of studies; `key` is empty for all studies."""
+    """The figures of all models for one group of studies; `key` is empty for all studies.
+
+    `estimates` has for each metric, by name, the models' figures; `n` is the number of the studies
+    scored for the model. `ranks` has their ranks, 1 for the best, None without a figure; models
+    whose figures are equal but for rounding share the better rank.
+    """
 
     key: Mapping[str, object]
     n_studies: int
-    cells: Mapping[str, tuple[Cell, ...]]
+    estimates: Mapping[str, tuple[Estimate, ...]]
+    ranks: Mapping[str, tuple[int | None, ...]]
 
 
 def parts_of(
     panel: ScoreMatrix, by: Sequence[str]
 ) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
-    return [
-        ({}, panel),
-        *(part for grouping in dict.fromkeys(by) for part in _of(panel, grouping)),
-    ]
+    parts: list[tuple[dict[str, object], ScoreMatrix]] = [({}, panel)]
+    for grouping in dict.fromkeys(by):
+        parts += _of(panel, grouping)
+    return parts
 
 
 def groups_of(
@@ -209,38 +197,44 @@ def _of(
     ]
 
 
-def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
+def group_figures(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
-    Intervals are those of `figure_of`; where patients have several studies, by patient.
+    Intervals are those of each `Statistic`; where patients have several studies, by patient.
     """
     clusters = panel.clusters if panel.is_clustered else None
-    cells = {}
+    estimates: dict[str, tuple[Estimate, ...]] = {}
+    ranks: dict[str, tuple[int | None, ...]] = {}
     for metric in panel.metrics:
         values = panel.values[metric.name]
-        per = panel.per.get(metric.name, values)
-        figures = []
-        for column, under in zip(values.T, per.T, strict=True):
+        per = panel.per.get(metric.name)
+        found = []
+        for model, column in enumerate(values.T):
             known = ~np.isnan(column)
-            units = None if clusters is None else clusters[known]
-            numbers = (column[known], under[known])
-            figures.append(
-                figure_of(metric.kind, *numbers, metric.scale, units, panel.draws)
+            estimate = metric.statistic.estimate(
+                column[known],
+                None if per is None else per[known, model],
+                units=None if clusters is None else clusters[known],
+                draws=panel.draws,
             )
-        shown = np.array([figure.value for figure in figures], float)
-        better, _ = count_better(shown[None], higher=metric.higher_is_better)
-        cells[metric.name] = tuple(
-            Cell(
-                f.n,
-                f.k,
-                f.value,
-                f.low,
-                f.high,
-                None if f.value is None else n_better + 1,
-            )
-            for f, n_better in zip(figures, better[0].tolist(), strict=True)
-        )
-    return Group(dict(key or {}), len(panel.study_ids), cells)
+            found.append(estimate)
+        estimates[metric.name] = tuple(found)
+        ranks[metric.name] = _ranks(found, higher=metric.higher_is_better)
+    return Group(
+        key=dict(key or {}),
+        n_studies=len(panel.study_ids),
+        estimates=estimates,
+        ranks=ranks,
+    )
+
+
+def _ranks(estimates: Sequence[Estimate], *, higher: bool) -> tuple[int | None, ...]:
+    values = np.array([estimate.value for estimate in estimates], float)
+    n_better, _ = count_better(values[None], higher=higher)
+    return tuple(
+        None if estimate.value is None else n + 1
+        for estimate, n in zip(estimates, n_better[0].tolist(), strict=True)
+    )
 
 
 def round_mantissa(figures: Values) -> Values:

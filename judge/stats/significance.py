@@ -16,10 +16,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 
+from judge import rubrics
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.intervals import (
     LEAST_UNITS,
@@ -42,10 +44,12 @@ from judge.stats.metric import Metric, find
 from judge.stats.scores import (
     ROUNDING,
     Group,
+    ItemCounts,
     RankShares,
     ScoreMatrix,
     canonical,
-    group_cells,
+    group_figures,
+    item_counts,
     parts_of,
     rank_shares,
     round_mantissa,
@@ -195,6 +199,16 @@ class Comparison:
     signature: str
     notes: tuple[str, ...] = ()
 
+    @cached_property
+    def parts(self) -> tuple[ScoreMatrix, ...]:
+        """The studies of each of the `groups`, in their order."""
+        return tuple(part for _, part in parts_of(self.panel, self.by))
+
+    @cached_property
+    def errors(self) -> tuple[Mapping[str, Sequence[ItemCounts]], ...]:
+        """The items of each model by category and level: for each of the `groups`, by rubric."""
+        return tuple(_items_by_rubric(part) for part in self.parts)
+
     @property
     def sorted_by(self) -> Metric:
         """The metric that the models are ranked by."""
@@ -229,6 +243,10 @@ class Comparison:
         return text
 
 
+def _items_by_rubric(panel: ScoreMatrix) -> dict[str, Sequence[ItemCounts]]:
+    return {name: item_counts(panel, rubrics.load(name)) for name in panel.tallies}
+
+
 Track = Callable[[Iterable[GroupTests], int], Iterable[GroupTests]]
 """Passes results on as they come, such as a progress bar; the number is how many will come."""
 
@@ -258,7 +276,7 @@ def compare(
     asked = find(panel.metrics, sort) if sort is not None else None
     if asked is None and how is not None and how.primary is not None:
         asked = panel.metric(how.primary)
-    groups = tuple(group_cells(part, key) for key, part in parts)
+    groups = tuple(group_figures(part, key) for key, part in parts)
     more = [
         f"intervals of single figures are by {panel.patient_field}"
     ] * panel.is_clustered
@@ -267,10 +285,10 @@ def compare(
         tables = (_test_table(part, key, how) for key, part in parts)
         results = _corrected(list(track(tables, len(parts))), how)
         more += _test_notes([result.pairs for result in results], how)
-    all_cells = groups[0].cells
+    of_all = groups[0].estimates
     metric = asked or max(
         panel.metrics,
-        key=lambda m: sum(cell.value is not None for cell in all_cells[m.name]),
+        key=lambda m: sum(one.value is not None for one in of_all[m.name]),
     )
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
@@ -290,7 +308,7 @@ def compare(
 
 def model_order(group: Group, metric: str) -> tuple[int, ...]:
     """Return the models' numbers by their rank in a group, those without one last."""
-    ranks = [cell.rank for cell in group.cells[metric]]
+    ranks = group.ranks[metric]
     last = len(ranks) + 1
     return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
 
@@ -314,14 +332,10 @@ def plan(
         return how
     n_models = len(tables[0].models)
     n_pairs = n_models * (n_models - 1) // 2
-    names = [metric.name for metric in metrics]
-    every_test = [
-        (index, name)
-        for index in range(len(tables))
-        for name in names
-        for _ in range(n_pairs)
-    ]
-    sizes = Counter(_family_of(index, name, how) for index, name in every_test)
+    sizes: Counter[tuple[object, ...]] = Counter()
+    for index in range(len(tables)):
+        for metric in metrics:
+            sizes[_family_of(index, metric.name, how)] += n_pairs
     wanted = FLIPS_A_TEST * max(sizes.values(), default=0) * _n_shares(len(tables), how)
     work = sum(_flip_work(metrics, table, n_pairs) for table in tables)
     refined = wanted if not work else min(wanted, int(_MOST_WORK / work))
@@ -352,7 +366,7 @@ def _flip_work(metrics: Sequence[Metric], table: ScoreMatrix, n_pairs: int) -> f
 
 def _is_by_flips(metric: Metric, table: ScoreMatrix) -> bool:
     """Return whether a metric is tested by sign flips: all but rates of independent studies."""
-    return metric.kind != "rate" or table.is_clustered
+    return not metric.is_share or table.is_clustered
 
 
 def _family_of(table: int, metric: str, how: Resampling) -> tuple[object, ...]:
@@ -392,23 +406,23 @@ def _corrected(results: Sequence[GroupTests], how: Resampling) -> list[GroupTest
             places = families.setdefault(_family_of(index, name, how), [])
             places += [(index, name, pair) for pair in range(len(tests))]
     n_shares = _n_shares(len(results), how)
-    corrected = [
-        {name: list(tests) for name, tests in result.pairs.items()}
-        for result in results
-    ]
+    p_holm: dict[tuple[int, str, int], float | None] = {}
     for places in families.values():
         p_values = holm(
             [results[index].pairs[name][pair].p for index, name, pair in places]
         )
-        for (index, name, pair), p in zip(places, p_values, strict=True):
-            p_holm = None if p is None else min(1.0, n_shares * p)
-            corrected[index][name][pair] = replace(
-                corrected[index][name][pair], p_holm=p_holm
+        for place, p in zip(places, p_values, strict=True):
+            p_holm[place] = None if p is None else min(1.0, n_shares * p)
+    corrected = []
+    for index, result in enumerate(results):
+        pairs = {}
+        for name, tests in result.pairs.items():
+            pairs[name] = tuple(
+                replace(test, p_holm=p_holm[index, name, pair])
+                for pair, test in enumerate(tests)
             )
-    return [
-        replace(result, pairs={name: tuple(tests) for name, tests in pairs.items()})
-        for result, pairs in zip(results, corrected, strict=True)
-    ]
+        corrected.append(replace(result, pairs=pairs))
+    return corrected
 
 
 def _test_notes(
@@ -425,7 +439,10 @@ def _test_notes(
             f"after Holm's correction. Name a --primary metric, compare fewer groups, or give "
             f"--flips {round(n / ALPHA)}"
         )
-    every = [test for pairs in tables for tests in pairs.values() for test in tests]
+    every: list[PairTest] = []
+    for pairs in tables:
+        for tests in pairs.values():
+            every += tests
     n_inverted = sum(test.interval_by == "inverted test" for test in every)
     if n_inverted:
         notes.append(
@@ -470,10 +487,11 @@ def _test_table(
     for metric in panel.metrics:
         scored = ~np.isnan(panel.values[metric.name])
         both = scored[:, pairs[0]] & scored[:, pairs[1]]
-        every = _resampled(panel, metric, slice(None), scored, units, weights)
-        first, second = (
-            _resampled(panel, metric, side, both, units, weights) for side in pairs
+        of_models = partial(
+            _resampled, panel=panel, metric=metric, units=units, weights=weights
         )
+        every = of_models(slice(None), among=scored)
+        first, second = (of_models(side, among=both) for side in pairs)
         is_equal = round_mantissa(first) == round_mantissa(second)
         differences = np.where(is_equal, 0.0, first - second)
         tests = []
@@ -496,10 +514,10 @@ def _test_table(
                 tests,
                 flip_tests[metric.name],
                 metric,
-                (first[0], second[0]),
-                n_units,
-                key,
-                how,
+                figures=(first[0], second[0]),
+                n_units=n_units,
+                key=key,
+                how=how,
             )
         by_metric[metric.name] = tuple(tests)
         shares[metric.name] = _rank_shares(
@@ -518,7 +536,7 @@ def _rank_shares(
     none: tuple[RankShares | None, ...] = (None,) * int(draws.shape[1])
     if n_units < 2:
         return none
-    if metric.kind in ("inverse", "ratio"):
+    if metric.statistic.may_lack:
         is_undefined = np.isnan(draws[:, has_figure]).any(axis=1)
         if is_undefined.mean() > MOST_UNDEFINED:
             return none
@@ -527,10 +545,11 @@ def _rank_shares(
 
 
 def _resampled(
+    models: Codes | slice,
+    *,
+    among: Bools,
     panel: ScoreMatrix,
     metric: Metric,
-    models: Codes | slice,
-    among: Bools,
     units: Codes,
     weights: Values,
 ) -> Values:
@@ -539,19 +558,13 @@ def _resampled(
     They are of the studies that are `among` those of the model, or pair. NaN is not defined.
     """
     values = panel.values[metric.name]
-    grids = (values, panel.per.get(metric.name, np.ones_like(values)))
-    top, under = (
-        weights @ unit_sums(np.where(among, grid[:, models], 0.0), units)
-        for grid in grids
+    per = panel.per.get(metric.name)
+    return metric.statistic.resampled(
+        np.where(among, values[:, models], np.nan),
+        None if per is None else np.where(among, per[:, models], np.nan),
+        units=units,
+        weights=weights,
     )
-    figures: Values = np.divide(
-        top, under, out=np.full_like(top, np.nan), where=under > 0
-    )
-    if metric.kind == "inverse":
-        return np.divide(
-            1, figures, out=np.full_like(figures, np.nan), where=figures > 0
-        )
-    return figures
 
 
 def _by_flips(test: PairTest, differences: Values, p: float) -> PairTest:
@@ -825,6 +838,7 @@ def _inverted_where_needed(
     tests: Sequence[PairTest],
     flip_test: _FlipTest,
     metric: Metric,
+    *,
     figures: tuple[Values, Values],
     n_units: int,
     key: Mapping[str, object],
@@ -835,7 +849,7 @@ def _inverted_where_needed(
     That is where interval and p-value disagree about 0, and where too many resamples of a
     reciprocal or a ratio have no value. `figures` are those of the two sides of each pair.
     """
-    may_lack = metric.kind in ("inverse", "ratio")
+    may_lack = metric.statistic.may_lack
     wanted = []
     for pair, test in enumerate(tests):
         has_none = test.low is None and may_lack and test.difference not in (None, 0)
@@ -866,8 +880,8 @@ def _inverted_where_needed(
                 flipped_sizes[:, column],
             )
             sides = float(figures[0][pair]), float(figures[1][pair])
-            if ends is not None and metric.kind == "inverse":
-                ends = _of_reciprocals(ends, sides)
+            if ends is not None:
+                ends = metric.statistic.difference_ends(ends, sides)
             difference = tests[pair].difference
             assert difference is not None
             if ends is None or not ends[0] <= difference <= ends[1]:
@@ -921,18 +935,3 @@ def invert_flips(
         return None
     # Differences that are all the same do not prove that there is no spread.
     return None if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12) else (low, high)
-
-
-def _of_reciprocals(
-    ends: tuple[float, float], figures: tuple[float, float]
-) -> tuple[float, float] | None:
-    """Return the interval of a difference of reciprocals from that of the means' difference.
-
-    `figures` are the two reciprocals. The middle of the two means is taken as it is.
-    """
-    means = 1 / figures[0], 1 / figures[1]
-    middle = (means[0] + means[1]) / 2
-    if max(map(abs, ends)) >= 2 * middle:
-        return None
-    high, low = (1 / (middle + end / 2) - 1 / (middle - end / 2) for end in ends)
-    return low, high

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from judge.manifest import RunSummary, SummaryBlock
 from judge.rubrics.contract import Rubric
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     USUAL_DRAWS,
     Codes,
     Draws,
-    bounds,
-    estimate,
     n_different,
 )
+from judge.stats.statistic import Statistic
 from judge.studies.columns import FIELD_NAMES
 from judge.types import (
     Annotated,
@@ -42,8 +43,15 @@ def reserved_names(rubric: Rubric) -> list[str]:
     return [
         *(measure.name for measure in rubric.measures),
         *(statistic.name for statistic in rubric.statistics),
-        *("warnings", "n_warnings", "statistics"),
+        "warnings",
+        "n_warnings",
+        "statistics",
     ]
+
+
+def estimate_of(block: RunSummary | SummaryBlock, statistic: Statistic) -> Estimate:
+    """Return a statistic of a summary, or of one of its groups; raises KeyError without it."""
+    return Estimate.read(block.statistics[statistic.name].plain())
 
 
 class TableBuilder:
@@ -57,9 +65,13 @@ class TableBuilder:
         self._measures = rubric.measures
         self._fields = list(field_names)
         self.columns = [
-            *("study_id", "study_class", "class_inferred"),
+            "study_id",
+            "study_class",
+            "class_inferred",
             *self._fields,
-            *("outcome", "reason", "warnings"),
+            "outcome",
+            "reason",
+            "warnings",
             *(measure.name for measure in self._measures),
         ]
         self._rows: list[tuple[object, ...]] = []
@@ -76,7 +88,9 @@ class TableBuilder:
             outcome.annotation.all_warnings if isinstance(outcome, Annotated) else ()
         )
         row = (
-            *(study.study_id, study.study_class, study.class_inferred),
+            study.study_id,
+            study.study_class,
+            study.class_inferred,
             *(study.fields.get(name) for name in self._fields),
             OUTCOMES[type(outcome)],
             None if isinstance(outcome, Annotated) else outcome.reason,
@@ -130,7 +144,7 @@ def summarise(
     has it), `reasons`, `warnings` (studies by warning), `n_warnings` (how often it was given), and
     `rates`, a list with one `_block` a group, its fields first; `intervals_by`, the field of the
     patient, where patients have several studies; `resampling`, the seed and the number of
-    resamples, where a statistic is a ratio of sums.
+    resamples, where a statistic has its interval by bootstrap.
     Raises `JudgeError` for a field that the table has not.
     """
     lost = table[table["outcome"] != "annotated"]
@@ -141,8 +155,8 @@ def summarise(
     clusters = patients(table, patient_field)
     units = clusters[1] if clusters else None
     draws = draws.of(len(table) if units is None else n_different(units))
-    has_ratio = any(statistic.kind == "ratio" for statistic in rubric.statistics)
-    resampling = {"resampling": asdict(draws)} if has_ratio else {}
+    is_resampled = any(statistic.is_resampled for statistic in rubric.statistics)
+    resampling = {"resampling": asdict(draws)} if is_resampled else {}
     return {
         **_block(table, rubric, units, draws),
         "n_class_inferred": int(table["class_inferred"].sum()),
@@ -234,14 +248,18 @@ def row_name(by: Sequence[str], key: Mapping[str, object]) -> str:
     )
 
 
-def by_grouping(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def by_grouping(summary: RunSummary) -> list[RunSummary]:
     """Return a summary for each grouping: its fields as `by`, and the rates of its groups."""
-    names = fields_of(*summary["by"])
-    rates: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in summary["rates"]:
-        rates.setdefault(tuple(name for name in names if name in row), []).append(row)
+    names = fields_of(*summary.by)
+    rates: dict[tuple[str, ...], list[SummaryBlock]] = {}
+    for row in summary.rates:
+        of_row = tuple(name for name in names if name in row.group)
+        rates.setdefault(of_row, []).append(row)
     rates = rates or {tuple(names): []}
-    return [{**summary, "by": [*by], "rates": rows} for by, rows in rates.items()]
+    return [
+        summary.model_copy(update={"by": list(by), "rates": rows})
+        for by, rows in rates.items()
+    ]
 
 
 def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
@@ -249,7 +267,8 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
     names = [str(name) for name in columns]
     if not by:
         raise JudgeError("no field to group by; name at least one with --by")
-    if unknown := [name for name in fields_of(*by) if name not in names]:
+    unknown = [name for name in fields_of(*by) if name not in names]
+    if unknown:
         if "outcome" in names:  # a table of studies: the fields come before it
             names = names[: names.index("outcome")]
         fields = [name for name in names if name not in ("study_id", "class_inferred")]
@@ -269,11 +288,9 @@ def _block(
     scored, units = rows[is_scored], None if units is None else units[is_scored]
     statistics = {}
     for statistic in rubric.statistics:
-        figure = estimate(scored, statistic, units, draws)
-        ends = bounds(figure, statistic, len(rows) - len(scored))
-        statistics[statistic.name] = figure.plain() | (
-            {"bounds": list(ends)} if ends else {}
-        )
+        figure = statistic.of_table(scored, units, draws)
+        bounds = statistic.bounds(figure, len(rows) - len(scored))
+        statistics[statistic.name] = replace(figure, bounds=bounds).plain()
     return {
         "n_studies": len(rows),
         "n_scored": len(scored),

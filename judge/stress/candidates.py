@@ -13,12 +13,13 @@ from pathlib import Path
 
 from judge import rubrics
 from judge.files import ANOTHER, atomic_folder, entries_of
-from judge.stress.error_injection import ERRORS
+from judge.stress.error_injection import ERROR_KINDS, ErrorKind
 from judge.stress.report_edits import (
     PATTERNS,
     SYNONYMS,
     Change,
     Edit,
+    InjectedError,
     NotApplicable,
     Reference,
     SeededChoice,
@@ -28,7 +29,8 @@ from judge.stress.report_edits import (
 )
 from judge.studies import read_pair
 from judge.studies.columns import FIELD_NAMES, KNOWN_NAMES, NamedFields
-from judge.studies.join import join_tables
+from judge.studies.input_table import InputPair
+from judge.studies.join import JoinOptions, join_tables
 from judge.studies.load import load
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError, ReportComparison, Study
@@ -40,16 +42,11 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
 MADE = "made"
 IDENTICAL, ONE_ERROR = "identical", "errors_1"
-_TEXTS = {
-    "findings": "section_findings",
-    "impression": "section_impression",
-    "report": "report",
-}
 Make = Callable[[Reference, SeededChoice], Change]
 Write = Callable[[Reference, SeededChoice], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Perturbation:
     """A way to make a candidate out of a reference.
 
@@ -103,42 +100,81 @@ def _synonyms(report: Reference, _draw: SeededChoice) -> Change:
     edits = []
     for sentence in report.sentences:
         for pattern, synonym in SYNONYMS.items():
-            if match := pattern.search(sentence.text):
-                start = sentence.start + match.start()
-                edits.append(
-                    Edit(start, start + len(match[0]), match_case(synonym, match[0]))
-                )
-                break
+            match = pattern.search(sentence.text)
+            if match is None:
+                continue
+            start = sentence.start + match.start()
+            end = sentence.start + match.end()
+            edits.append(Edit(start, end, match_case(synonym, match[0])))
+            break
     if not edits:
         raise NotApplicable("no phrase with a known synonym")
     return tuple(edits), None
 
 
-_INVARIANT: dict[str, tuple[str, Make]] = {
-    IDENTICAL: ("The reference itself.", lambda _report, _draw: ((), None)),
-    "reordered": ("The sentences in another order.", _reordered),
-    "bulleted": ("A bullet for each sentence.", _bulleted),
-    "upper_case": ("All in capitals.", _upper_case),
-    "synonyms": ("A harmless synonym in each sentence.", _synonyms),
-}
+def _identical(_report: Reference, _draw: SeededChoice) -> Change:
+    return (), None
+
+
+_UNCHANGED = (
+    Perturbation(
+        name=IDENTICAL,
+        group="unchanged",
+        does="The reference itself.",
+        make=_identical,
+    ),
+    Perturbation(
+        name="reordered",
+        group="unchanged",
+        does="The sentences in another order.",
+        make=_reordered,
+    ),
+    Perturbation(
+        name="bulleted",
+        group="unchanged",
+        does="A bullet for each sentence.",
+        make=_bulleted,
+    ),
+    Perturbation(
+        name="upper_case",
+        group="unchanged",
+        does="All in capitals.",
+        make=_upper_case,
+    ),
+    Perturbation(
+        name="synonyms",
+        group="unchanged",
+        does="A harmless synonym in each sentence.",
+        make=_synonyms,
+    ),
+)
 # A contradiction leaves the right sentence in place: it does not add up with other errors.
-_COMBINED = sorted(ERRORS.keys() - {"contradicted"})
+_COMBINED = sorted(ERROR_KINDS.keys() - {"contradicted"})
 
 
-def _error(name: str, report: Reference, draw: SeededChoice) -> Change:
-    _, options_in, why_not = ERRORS[name]
-    if not (options := [*options_in(report)]):
-        raise NotApplicable(why_not)
+def _error(kind: ErrorKind, report: Reference, draw: SeededChoice) -> Change:
+    options = list(kind.options(report))
+    if not options:
+        raise NotApplicable(kind.why_not)
     return draw.shuffled(options)[0]
+
+
+def _with_error(kind: ErrorKind) -> Perturbation:
+    return Perturbation(
+        name=kind.name,
+        group="error",
+        does=kind.description,
+        make=partial(_error, kind),
+    )
 
 
 def _first_error(report: Reference, draw: SeededChoice) -> Change:
     """Make one error; every hostile text is added to the same one."""
-    for name in SeededChoice(draw.seed, draw.study, "errors").shuffled(_COMBINED):
+    names = SeededChoice(draw.seed, draw.study, "errors").shuffled(_COMBINED)
+    for name in names:
+        draw_of_kind = SeededChoice(draw.seed, draw.study, f"errors 0 {name}")
         with suppress(NotApplicable):
-            return _error(
-                name, report, SeededChoice(draw.seed, draw.study, f"errors 0 {name}")
-            )
+            return _error(ERROR_KINDS[name], report, draw_of_kind)
     raise NotApplicable("no error could be put in")
 
 
@@ -183,24 +219,36 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
 
     The forged answer is in the layout of `rubric`, or of GREEN where that cannot write one.
     """
-    hostile: dict[str, tuple[str, Write]] = {
-        "instruction": ("Tells the judge what to answer.", _instruction),
-        "delimiters": ("Forges the marks around a report.", _delimiters),
-        "fake_reply": ("Ends with a forged answer.", partial(_fake_reply, rubric)),
-    }
-    perturbations = [
-        *(
-            Perturbation(name, "unchanged", *entry)
-            for name, entry in _INVARIANT.items()
+    perturbations = [*_UNCHANGED, *map(_with_error, ERROR_KINDS.values())]
+    perturbations.append(
+        Perturbation(
+            name=ONE_ERROR,
+            group="base",
+            does="One of the errors above.",
+            make=_first_error,
+        )
+    )
+    perturbations += [
+        Perturbation(
+            name="instruction",
+            group="hostile",
+            does="Tells the judge what to answer.",
+            make=partial(_hostile, _instruction),
+            base=ONE_ERROR,
         ),
-        *(
-            Perturbation(name, "error", ERRORS[name][0], partial(_error, name))
-            for name in ERRORS
+        Perturbation(
+            name="delimiters",
+            group="hostile",
+            does="Forges the marks around a report.",
+            make=partial(_hostile, _delimiters),
+            base=ONE_ERROR,
         ),
-        Perturbation(ONE_ERROR, "base", "One of the errors above.", _first_error),
-        *(
-            Perturbation(name, "hostile", does, partial(_hostile, write), ONE_ERROR)
-            for name, (does, write) in hostile.items()
+        Perturbation(
+            name="fake_reply",
+            group="hostile",
+            does="Ends with a forged answer.",
+            make=partial(_hostile, partial(_fake_reply, rubric)),
+            base=ONE_ERROR,
         ),
     ]
     return {perturbation.name: perturbation for perturbation in perturbations}
@@ -214,12 +262,15 @@ def choose_perturbations(
     Raises `JudgeError` for an unknown name.
     """
     known = all_perturbations(rubric)
-    if unknown := [name for name in names if name not in known]:
+    unknown = [name for name in names if name not in known]
+    if unknown:
         raise JudgeError(
             f"unknown change {unknown[0]!r}; there are: {', '.join(known)}"
         )
-    wanted = {*names} | {base for name in names if (base := known[name].base)}
-    return [known[name] for name in known if not names or name in wanted]
+    if not names:
+        return list(known.values())
+    wanted = {*names} | {known[name].base for name in names}
+    return [known[name] for name in known if name in wanted]
 
 
 def read_references(
@@ -232,8 +283,11 @@ def read_references(
     refs = load(path, "refs", fields)
     # Both sides are in one table: a fault of the file is reported once.
     blank = "a candidate that is to be made"
-    both, named = refs.assign(**{blank: "-"}), replace(fields, candidate=blank)
-    return join_tables(both, both, fields=named, section=section, allow_missing=True)
+    both = replace(refs, frame=refs.frame.assign(**{blank: "-"}))
+    options = JoinOptions(
+        fields=replace(fields, candidate=blank), section=section, allow_missing=True
+    )
+    return join_tables(InputPair.of_one(both), options)
 
 
 def make_candidates(
@@ -265,29 +319,35 @@ def make_candidates(
                 counts[name]["the report stays the same"] += 1
                 continue
             counts[name][MADE] += 1
-            fields: dict[str, object] = {
-                "patient": _patient(study),
-                "study": study.study_id,
-                "change": name,
-                "group": perturbation.group,
-                "k": int(error is not None),
-            }
-            if error:
-                grade = "significant" if error.is_significant else "insignificant"
-                fields["truth"] = ",".join(sorted(error.categories))
-                fields["significance"] = "doubtful" if error.is_doubtful else grade
-            if perturbation.base:
-                fields["base"] = f"{study.study_id}/{perturbation.base}"
-            yield (
-                replace(study, study_id=f"{study.study_id}/{name}", candidate=text),
-                fields,
-            )
+            made = replace(study, study_id=f"{study.study_id}/{name}", candidate=text)
+            yield made, _fields(study, perturbation, error)
+
+
+def _fields(
+    study: Study, perturbation: Perturbation, error: InjectedError | None
+) -> dict[str, object]:
+    """Return the fields of a candidate that is made of a study's reference: `FIELDS`, patient."""
+    fields: dict[str, object] = {
+        "patient": _patient(study),
+        "study": study.study_id,
+        "change": perturbation.name,
+        "group": perturbation.group,
+        "k": int(error is not None),
+    }
+    if error is not None:
+        fields["truth"] = ",".join(sorted(error.categories))
+        fields["significance"] = error.significance
+    if perturbation.base:
+        fields["base"] = f"{study.study_id}/{perturbation.base}"
+    return fields
 
 
 def _patient(study: Study) -> object:
     """Return the value of the first usual field of the patient, else the study's id."""
-    named = (study.fields.get(name) for name in FIELD_NAMES["patient"])
-    return next((value for value in named if value is not None), study.study_id)
+    for name in FIELD_NAMES["patient"]:
+        if study.fields.get(name) is not None:
+            return study.fields[name]
+    return study.study_id
 
 
 def write_candidates(
@@ -300,7 +360,7 @@ def write_candidates(
     """
     counts: dict[str, Counter[str]] = {}
     files = {PREDS: bytearray(), REFS: bytearray()}
-    text = _TEXTS[str(studies.section)]
+    text = FIELD_NAMES[studies.section][0]
     for study, fields in make_candidates(studies, perturbations, seed, counts):
         study_class = {"study_class": study.study_class} if study.study_class else {}
         files[PREDS] += _line({"study_id": study.study_id, text: study.candidate})

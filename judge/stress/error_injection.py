@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from judge.stress.report_edits import (
     AREAS,
@@ -16,10 +17,10 @@ from judge.stress.report_edits import (
     TURNED,
     Change,
     Edit,
-    Finding,
     InjectedError,
     Reference,
     Sentence,
+    StressFinding,
     addition,
     findings_in,
     has,
@@ -33,31 +34,59 @@ FACTOR = 2
 _OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
 _FRACTURES = {"fracture", "old fracture"}
 _BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
+_MM = {"mm": 1, "cm": 10}
 _PLAIN = "no sentence says of one known finding alone that it is there"
 Options = Callable[[Reference], Iterator[Change]]
-ERRORS: dict[str, tuple[str, Options, str]] = {}
-"""By error: a description, the function that lists the options in a report, why there is none."""
 
 
-def _injects(does: str, why_not: str) -> Callable[[Options], Options]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorKind:
+    """A kind of error that can be put into a reference.
+
+    `options` yields each way to make one error of the kind in a report, and nothing where
+    `why_not` is true of the report.
+    """
+
+    name: str
+    description: str
+    options: Options
+    why_not: str
+
+
+ERROR_KINDS: dict[str, ErrorKind] = {}
+"""The kinds of errors by name, in the order in which they are printed."""
+
+
+def _error_kind(
+    name: str, *, description: str, why_not: str
+) -> Callable[[Options], Options]:
+    """Make an `ErrorKind` of the function that yields its options."""
+
     def register(options: Options) -> Options:
-        ERRORS[options.__name__[1:]] = (does, options, why_not)
+        ERROR_KINDS[name] = ErrorKind(
+            name=name, description=description, options=options, why_not=why_not
+        )
         return options
 
     return register
 
 
 def _error(
-    finding: Finding, *categories: str, is_doubtful: bool = False
+    finding: StressFinding, *categories: str, is_doubtful: bool = False
 ) -> InjectedError:
-    doubtful = is_doubtful or finding.doubtful
-    return InjectedError(categories, finding.name, finding.significant, doubtful)
+    return InjectedError(
+        categories,
+        finding.name,
+        is_significant=finding.significant,
+        is_doubtful=is_doubtful or finding.doubtful,
+    )
 
 
 def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
-    matches = [
-        match for name in names for match in PATTERNS[name].finditer(sentence.text)
-    ]
+    """Return what the patterns of these names find, None unless that is one place."""
+    matches: list[re.Match[str]] = []
+    for name in names:
+        matches += PATTERNS[name].finditer(sentence.text)
     return matches[0] if len(matches) == 1 else None
 
 
@@ -74,14 +103,16 @@ def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
     return (_edit(sentence, 0, len(sentence.text), after),)
 
 
-def _is_mentioned_once(report: Reference, finding: Finding) -> bool:
-    return (
-        sum(any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
-        == 1
-    )
+def _is_mentioned_once(report: Reference, finding: StressFinding) -> bool:
+    n = 0
+    for sentence in report.sentences:
+        n += any(map(finding.is_kin, findings_in(sentence.text)))
+    return n == 1
 
 
-def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+def _sentences_on_one_finding(
+    report: Reference,
+) -> Iterator[tuple[Sentence, StressFinding]]:
     """Yield the sentences that alone mention a finding, mention no other and do not deny it."""
     for sentence in report.sentences:
         known = findings_in(sentence.text)
@@ -90,32 +121,43 @@ def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Fin
             yield sentence, known[0]
 
 
-def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, StressFinding]]:
+    """Yield the sentences that say of one finding that it is there, and no more."""
     for sentence, finding in _sentences_on_one_finding(report):
-        if not any(
-            has(pattern, sentence.text) for pattern in ("further", "compares", "hedged")
-        ):
+        names = ("further", "compares", "hedged")
+        if not any(has(name, sentence.text) for name in names):
             yield sentence, finding
 
 
-@_injects("A finding is left out.", _PLAIN)
+@_error_kind(
+    "removed",
+    description="A finding is left out.",
+    why_not=_PLAIN,
+)
 def _removed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and len(report.sentences) > 1:
             yield (removal(report, sentence),), _error(finding, "b")
 
 
-@_injects("A finding is made up.", "the reference speaks of every area of the chest")
+@_error_kind(
+    "added",
+    description="A finding is made up.",
+    why_not="the reference speaks of every area of the chest",
+)
 def _added(report: Reference) -> Iterator[Change]:
     for finding in FINDINGS:
-        patterns = (AREAS[finding.area], finding.pattern)
-        if finding.affirmed and not any(
-            words.search(report.text) for words in patterns
-        ):
+        is_spoken_of = AREAS[finding.area].search(report.text)
+        is_named = finding.pattern.search(report.text)
+        if finding.affirmed and not is_spoken_of and not is_named:
             yield (addition(report, finding.affirmed),), _error(finding, "a")
 
 
-@_injects("A finding of the reference is denied.", _PLAIN)
+@_error_kind(
+    "denied",
+    description="A finding of the reference is denied.",
+    why_not=_PLAIN,
+)
 def _denied(report: Reference) -> Iterator[Change]:
     for sentence, finding in _plain_statements(report):
         if finding.denied:
@@ -124,22 +166,30 @@ def _denied(report: Reference) -> Iterator[Change]:
             yield _rewritten(sentence, after), _error(finding, "b")
 
 
-@_injects(
-    "A finding that is denied is affirmed.", "no denied finding that can be affirmed"
+@_error_kind(
+    "affirmed",
+    description="A finding that is denied is affirmed.",
+    why_not="no denied finding that can be affirmed",
 )
 def _affirmed(report: Reference) -> Iterator[Change]:
     for sentence, lead, others, finding in _deniable(report):
         after = match_case(str(finding.affirmed), sentence.text)
         if others:
-            comma = "," if len(others) > 2 else ""
-            rest = f"{comma} or ".join(
-                filter(None, (", ".join(others[:-1]), others[-1]))
-            )
-            after = f"{lead}{rest}. {after}"
+            after = f"{lead}{_listed(others)}. {after}"
         yield _rewritten(sentence, after), _error(finding, "a")
 
 
-def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Finding]]:
+def _listed(items: list[str]) -> str:
+    """Return items as "a", "a or b" or "a, b, or c"."""
+    if len(items) == 1:
+        return items[0]
+    comma = "," if len(items) > 2 else ""
+    return f"{', '.join(items[:-1])}{comma} or {items[-1]}"
+
+
+def _deniable(
+    report: Reference,
+) -> Iterator[tuple[Sentence, str, list[str], StressFinding]]:
     """Yield denied findings: sentence, the words before its list, the other items, finding."""
     for sentence in report.sentences:
         match = PATTERNS["list"].fullmatch(sentence.text)
@@ -149,33 +199,29 @@ def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Fin
         known = [_finding_of(item) for item in items]
         if not all(known) and len(items) > 1:
             continue
-        for place, finding in enumerate(known):
-            if (
-                finding is None
-                or not finding.affirmed
-                or not _is_mentioned_once(report, finding)
-            ):
+        for at, finding in enumerate(known):
+            if finding is None or not finding.affirmed:
                 continue
-            n_kin = sum(other is not None and finding.is_kin(other) for other in known)
+            kin = [other for other in known if other and finding.is_kin(other)]
+            is_single = len(kin) == 1 and _is_mentioned_once(report, finding)
             normal = NORMAL.get(finding.area)
-            if n_kin == 1 and not (normal and normal.search(report.text)):
-                yield (
-                    sentence,
-                    match["lead"],
-                    [*items[:place], *items[place + 1 :]],
-                    finding,
-                )
+            is_normal = normal is not None and normal.search(report.text)
+            if is_single and not is_normal:
+                others = [*items[:at], *items[at + 1 :]]
+                yield sentence, match["lead"], others, finding
 
 
-def _finding_of(item: str) -> Finding | None:
+def _finding_of(item: str) -> StressFinding | None:
     for finding in findings_in(item):
         if re.fullmatch(rf"{_KINDS}(?:{finding.pattern.pattern})", item.strip(), re.I):
             return finding
     return None
 
 
-@_injects(
-    "A finding is on the other side.", "no sentence puts one known finding on one side"
+@_error_kind(
+    "side_swapped",
+    description="A finding is on the other side.",
+    why_not="no sentence puts one known finding on one side",
 )
 def _side_swapped(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
@@ -185,8 +231,10 @@ def _side_swapped(report: Reference) -> Iterator[Change]:
             yield _replaced(sentence, side, _OTHER_SIDE[side[0].lower()]), error
 
 
-@_injects(
-    "A finding is in another lobe or level.", "no known finding is in one lobe or level"
+@_error_kind(
+    "level_changed",
+    description="A finding is in another lobe or level.",
+    why_not="no known finding is in one lobe or level",
 )
 def _level_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
@@ -197,8 +245,10 @@ def _level_changed(report: Reference) -> Iterator[Change]:
             yield _replaced(sentence, level, LEVELS[level[0].lower()]), error
 
 
-@_injects(
-    "A finding is graver or milder.", "no known finding is of a degree that can change"
+@_error_kind(
+    "severity_changed",
+    description="A finding is graver or milder.",
+    why_not="no known finding is of a degree that can change",
 )
 def _severity_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
@@ -211,7 +261,7 @@ def _severity_changed(report: Reference) -> Iterator[Change]:
                 yield _replaced(sentence, degree, after), _error(finding, "d")
 
 
-def _is_degree_of(finding: Finding, text: str, degree: re.Match[str]) -> bool:
+def _is_degree_of(finding: StressFinding, text: str, degree: re.Match[str]) -> bool:
     name = finding.pattern.search(text)
     if name and name.start() <= degree.start() < name.end():
         return True
@@ -219,9 +269,10 @@ def _is_degree_of(finding: Finding, text: str, degree: re.Match[str]) -> bool:
     return after is not None and len(text[degree.end() : after.start()].split()) <= 3
 
 
-@_injects(
-    f"A measurement is {FACTOR} times as large, or half as large.",
-    "no known finding is measured once, in mm or cm",
+@_error_kind(
+    "measurement_changed",
+    description=f"A measurement is {FACTOR} times as large, or half as large.",
+    why_not="no known finding is measured once, in mm or cm",
 )
 def _measurement_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
@@ -230,7 +281,7 @@ def _measurement_changed(report: Reference) -> Iterator[Change]:
         is_single = bool(numbers) and len(PATTERNS["unit"].findall(text)) == 1
         if finding.is_device or not is_single or has("compares", text):
             continue
-        in_mm = [float(n[1]) * (1 if n[2].lower() == "mm" else 10) for n in numbers]
+        in_mm = [float(n[1]) * _MM[n[2].lower()] for n in numbers]
         factor = 1 / FACTOR if max(in_mm) >= 50 else FACTOR
         edits = [_replaced(sentence, n, _times(n[1], factor))[0] for n in numbers]
         yield tuple(edits), _error(finding, "d", is_doubtful=True)
@@ -242,16 +293,17 @@ def _times(number: str, factor: float) -> str:
     return f"{value:.{digits}f}"
 
 
-@_injects(
-    "An old fracture is acute, or the reverse.", "no fracture is called acute or old"
+@_error_kind(
+    "acuity_changed",
+    description="An old fracture is acute, or the reverse.",
+    why_not="no fracture is called acute or old",
 )
 def _acuity_changed(report: Reference) -> Iterator[Change]:
-    findings = [
-        (s, {finding.name for finding in findings_in(s.text)}) for s in report.sentences
-    ]
-    of_fractures = [
-        (sentence, names) for sentence, names in findings if names & _FRACTURES
-    ]
+    of_fractures = []
+    for sentence in report.sentences:
+        names = {finding.name for finding in findings_in(sentence.text)}
+        if names & _FRACTURES:
+            of_fractures.append((sentence, names))
     for sentence, names in of_fractures:
         acuity = _only(sentence, "acute")
         is_plain = not has("negated", sentence.text) and names <= _FRACTURES
@@ -261,9 +313,10 @@ def _acuity_changed(report: Reference) -> Iterator[Change]:
             yield _replaced(sentence, acuity, after), error
 
 
-@_injects(
-    "The tip of a device is in a wrong place, or the device is left out.",
-    "no sentence says of one known device alone that it is there",
+@_error_kind(
+    "device_changed",
+    description="The tip of a device is in a wrong place, or the device is left out.",
+    why_not="no sentence says of one known device alone that it is there",
 )
 def _device_changed(report: Reference) -> Iterator[Change]:
     moved = [*_tip_moved(report)]
@@ -279,23 +332,31 @@ def _tip_moved(report: Reference) -> Iterator[Change]:
         text = sentence.text
         if not device.is_device or not has("tip", text):
             continue
-        places = [
-            (match, to) for tip, to in TIPS.items() if (match := tip.search(text))
-        ]
-        if device.name == "endotracheal tube" and (
-            match := PATTERNS["carina"].search(text)
-        ):
-            places = [(match, "in the right main bronchus")]
-        if device.name in ("central line", "PICC", "port"):
-            places = [(match, to) for match, to in places if "bronchus" not in to]
-        if len(places) == 1:
-            match, to = places[0]
+        wrong_places = _wrong_places(device, text)
+        if len(wrong_places) == 1:
+            match, to = wrong_places[0]
             error = InjectedError(("c",), device.name, is_significant=True)
             yield (_edit(sentence, *match.span(), to),), error
 
 
-@_injects(
-    "A comparison is turned, left out or made up.", "no comparison that can change"
+def _wrong_places(device: StressFinding, text: str) -> list[tuple[re.Match[str], str]]:
+    """Return the words on a tip's place, each with a wrong place for this device."""
+    carina = PATTERNS["carina"].search(text)
+    if device.name == "endotracheal tube" and carina is not None:
+        return [(carina, "in the right main bronchus")]
+    is_in_vein = device.name in ("central line", "PICC", "port")
+    places = []
+    for tip, to in TIPS.items():
+        match = tip.search(text)
+        if match is not None and not (is_in_vein and "bronchus" in to):
+            places.append((match, to))
+    return places
+
+
+@_error_kind(
+    "comparison_changed",
+    description="A comparison is turned, left out or made up.",
+    why_not="no comparison that can change",
 )
 def _comparison_changed(report: Reference) -> Iterator[Change]:
     options = [*_turned(report), *_left_out(report)]
@@ -318,12 +379,17 @@ def _left_out(report: Reference) -> Iterator[Change]:
         if match is None:
             continue
         start, end = match.span()
-        before, after = sentence.text[:start], sentence.text[end:]
+        before = sentence.text[:start]
+        after = sentence.text[end:]
         rest = before + after
         if has("compares", rest) or has("more", rest) or has("open", before.rstrip()):
             continue
-        first = (end, "") if before else (end + 1, after[0].upper())
-        yield (_edit(sentence, start, *first),), InjectedError(("f",), finding.name)
+        if before:
+            edit = _edit(sentence, start, end, "")
+        else:
+            # The next word begins the sentence.
+            edit = _edit(sentence, start, end + 1, after[0].upper())
+        yield (edit,), InjectedError(("f",), finding.name)
 
 
 def _turned(report: Reference) -> Iterator[Change]:
@@ -331,13 +397,11 @@ def _turned(report: Reference) -> Iterator[Change]:
         match = _only(sentence, "turn")
         if match is None or finding.is_device:
             continue
-        if (word := match[0].lower()) in ("stable", "unchanged"):
-            is_plain = finding.significant and has("adjective", sentence.text)
-            if (
-                not is_plain
-                or has("further", sentence.text)
-                or has("size", sentence.text)
-            ):
+        word = match[0].lower()
+        if word in ("stable", "unchanged"):
+            is_adjective = finding.significant and has("adjective", sentence.text)
+            says_more = has("further", sentence.text) or has("size", sentence.text)
+            if not is_adjective or says_more:
                 continue
         elif not has("in_time", sentence.text):
             continue
@@ -345,16 +409,16 @@ def _turned(report: Reference) -> Iterator[Change]:
         yield _replaced(sentence, match, TURNED[word]), error
 
 
-@_injects(
-    "The opposite is said too.", "no plain sentence affirms or denies one known finding"
+@_error_kind(
+    "contradicted",
+    description="The opposite is said too.",
+    why_not="no plain sentence affirms or denies one known finding",
 )
 def _contradicted(report: Reference) -> Iterator[Change]:
     deniable = [finding for _, finding in _plain_statements(report) if finding.denied]
     for finding in deniable:
-        yield (
-            (addition(report, str(finding.denied)),),
-            _error(finding, "b", "a", is_doubtful=True),
-        )
+        edit = addition(report, str(finding.denied))
+        yield (edit,), _error(finding, "b", "a", is_doubtful=True)
     if not deniable:
         for *_, finding in _deniable(report):
             yield (addition(report, str(finding.affirmed)),), _error(finding, "a")

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.display import Displayed
 from judge.manifest import MANIFEST
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import Run
-from judge.signature import Signature, short_digest
+from judge.signature import short_digest, signature_line
 from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
 from judge.stats.summary import OUTCOMES, patient_numbers
@@ -119,7 +118,7 @@ class StressAnswers:
 
 def read_answers(run: Run) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
-    if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
+    if lacks := {"study", "change", "group", "k"} - {*run.manifest.fields}:
         lack = f"it has no field {min(lacks)!r}"
         raise JudgeError(
             f"{run.path} is not a run of candidates of judge stress: {lack}"
@@ -185,7 +184,7 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
 
 @dataclass(frozen=True, repr=False)
-class StressReport(Displayed):
+class StressFigures:
     """The figures of a stress test: all but those of stability of the `first` of its repeats."""
 
     first: StressAnswers
@@ -196,7 +195,7 @@ class StressReport(Displayed):
         return dict(self.data)
 
 
-def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
+def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     """Return the figures of the runs of one judge over candidates with known errors.
 
     `runs` are its repeats, or a folder of `judge stress`, which has all of them. Raises
@@ -211,7 +210,7 @@ def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
     first, *others = opened
     repeats = {first.repeat: first}
     for run in others:
-        if differing := {*_judge_of(first).parts} ^ {*_judge_of(run).parts}:
+        if differing := {*_judge_of(first)} ^ {*_judge_of(run)}:
             raise JudgeError(
                 f"{first.path} and {run.path} differ ({', '.join(sorted(differing))}); compare "
                 "judges with judge compare --by change"
@@ -228,33 +227,36 @@ def _open(source: RunLike) -> list[Run]:
     if isinstance(source, Run):
         return [source]
     manifests = sorted(Path(source, RUNS).glob(f"*/{MANIFEST}"))
-    return [Run(manifest.parent) for manifest in manifests] or [Run(source)]
+    return [Run.open(manifest.parent) for manifest in manifests] or [Run.open(source)]
 
 
-def _judge_of(run: Run) -> Signature:
-    """Return the signature that the repeats of one judge share."""
-    return Signature.parse(run.signature).without("repeat", "version")
+def _judge_of(run: Run) -> list[str]:
+    """Return the parts of the signature that the repeats of one judge share."""
+    return run.manifest.signature_parts(without=("repeat", "version"))
 
 
-def _report(repeats: Sequence[StressAnswers]) -> StressReport:
+def _report(repeats: Sequence[StressAnswers]) -> StressFigures:
     first = repeats[0]
     scale, manifest, table = first.scale, first.run.manifest, first.table
     score, unchanged = scale.score, table[table["group"] == "unchanged"]
     runs = f"runs:{len(repeats)}+{short_digest(answers.run.signature for answers in repeats)}"
     signature = [
         f"stress:{FORMAT}",
-        *_judge_of(first.run).parts,
+        *_judge_of(first.run),
         runs,
         f"version:{version()}",
     ]
+    recognised = manifest.recognised and manifest.recognised.model_dump()
     data: dict[str, Any] = {
         "format": FORMAT,
-        "rubric": manifest["rubric"],
+        "rubric": manifest.rubric,
         "judge": {
-            name: manifest["judge"][name] for name in ("name", "version", "note")
+            "name": manifest.judge.name,
+            "version": manifest.judge.version,
+            "note": manifest.judge.note,
         },
-        "recognised": manifest.get("recognised"),
-        "prompt": manifest["prompt"] or None,
+        "recognised": recognised,
+        "prompt": manifest.prompt or None,
         "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
         if scale.level
         else None,
@@ -287,9 +289,9 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
             if effect != "same"
         ],
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
-        "signature": str(Signature(signature)),
+        "signature": signature_line(signature),
     }
-    return StressReport(first, data)
+    return StressFigures(first, data)
 
 
 Figures = Callable[[StressAnswers, Frame], dict[str, Any]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 from judge.jsonio import read_yaml
 from judge.sentences import sentences
 from judge.signature import random_rank
+from judge.text import capital
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StressFinding:
     """A finding or a device: its words, what it is worth, sentences that deny and affirm it.
 
     Findings of the same `kin` may be said of the same shadow. One that is `low` is always at the
@@ -35,7 +36,7 @@ class Finding:
     low: bool = False
     sized: bool = False
 
-    def is_kin(self, other: Finding) -> bool:
+    def is_kin(self, other: StressFinding) -> bool:
         """Whether the other is this finding, or may be said of the same shadow."""
         return self is other or (self.kin is not None and self.kin == other.kin)
 
@@ -51,29 +52,55 @@ def any_of(words: Iterable[str]) -> re.Pattern[str]:
 
 
 _DATA: Any = read_yaml(Path(__file__).with_name("vocabulary.yaml"))[0]
+
+
+def _by_area(key: str) -> dict[str, re.Pattern[str]]:
+    """Return what finds the words of each area of the chest."""
+    patterns = {}
+    for area, words in _DATA[key].items():
+        patterns[area] = re.compile(rf"\b(?:{words})", re.I)
+    return patterns
+
+
+def _replacements(key: str) -> dict[re.Pattern[str], str]:
+    """Return what finds some words, each with the words in their place."""
+    return {any_of([words]): after for words, after in _DATA[key].items()}
+
+
+def _longest_first(words: Iterable[str]) -> re.Pattern[str]:
+    return any_of(sorted(words, key=len, reverse=True))
+
+
+def _known_findings() -> Iterator[StressFinding]:
+    """Yield the findings of the vocabulary, and its devices after them."""
+    for name, entry in _DATA["findings"].items():
+        words = entry.pop("words")
+        yield StressFinding(name=name, pattern=any_of(words), **entry)
+    for name, entry in _DATA["devices"].items():
+        words = entry.pop("words")
+        yield StressFinding(
+            name=name, pattern=any_of(words), **{"area": "devices", **entry}
+        )
+
+
+AREAS = _by_area("areas")
+NORMAL = _by_area("normal")
+TIPS = _replacements("tips")
+SYNONYMS = _replacements("synonyms")
+DEGREES = _DATA["degrees"]
+LEVELS = _DATA["levels"]
+TURNED = _DATA["turned"]
 PATTERNS = {
     name: re.compile(pattern, re.I) for name, pattern in _DATA["patterns"].items()
 }
-AREAS, NORMAL = (
-    {area: re.compile(rf"\b(?:{words})", re.I) for area, words in _DATA[key].items()}
-    for key in ("areas", "normal")
-)
-TIPS, SYNONYMS = (
-    {any_of([words]): after for words, after in _DATA[key].items()}
-    for key in ("tips", "synonyms")
-)
-DEGREES, LEVELS, TURNED = (_DATA[key] for key in ("degrees", "levels", "turned"))
-PATTERNS["level"], PATTERNS["degree"], PATTERNS["turn"] = (
-    any_of(sorted(words, key=len, reverse=True)) for words in (LEVELS, DEGREES, TURNED)
-)
-FINDINGS = tuple(
-    Finding(name, pattern=any_of(entry.pop("words")), **{"area": "devices", **entry})
-    for name, entry in (_DATA["findings"] | _DATA["devices"]).items()
-)
+PATTERNS["level"] = _longest_first(LEVELS)
+PATTERNS["degree"] = _longest_first(DEGREES)
+PATTERNS["turn"] = _longest_first(TURNED)
+FINDINGS = tuple(_known_findings())
 
 
 @lru_cache(maxsize=4096)
-def findings_in(text: str) -> tuple[Finding, ...]:
+def findings_in(text: str) -> tuple[StressFinding, ...]:
     """Return the findings and devices that a text has the words of."""
     return tuple(finding for finding in FINDINGS if finding.pattern.search(text))
 
@@ -109,9 +136,8 @@ class Reference:
             raise NotApplicable("the reference has no sentence")
         letters = [char for char in self.text if char.isalpha()]
         n_latin = sum(char < "\u0250" for char in letters)
-        n_foreign, n_english = (
-            len(PATTERNS[k].findall(self.text)) for k in ("foreign", "english")
-        )
+        n_foreign = len(PATTERNS["foreign"].findall(self.text))
+        n_english = len(PATTERNS["english"].findall(self.text))
         if 2 * n_latin <= len(letters) or n_foreign > n_english:
             raise NotApplicable("the reference is not in English")
 
@@ -138,6 +164,13 @@ class InjectedError:
     is_significant: bool = False
     is_doubtful: bool = False
 
+    @property
+    def significance(self) -> str:
+        """`significant`, `insignificant` or `doubtful`."""
+        if self.is_doubtful:
+            return "doubtful"
+        return "significant" if self.is_significant else "insignificant"
+
 
 Change = tuple[tuple[Edit, ...], InjectedError | None]
 """Edits of a reference, which do not overlap, and the error that they make."""
@@ -157,9 +190,12 @@ class SeededChoice:
 
     def shuffled(self, values: Iterable[T]) -> list[T]:
         """Return the values in random order."""
-        values, key = list(values), (self.seed, self.study, self.purpose, "")
-        places = sorted(range(len(values)), key=lambda place: random_rank(*key, place))
-        return [values[place] for place in places]
+        drawn = []
+        for at, value in enumerate(values):
+            rank = random_rank(self.seed, self.study, self.purpose, "", at)
+            drawn.append((rank, at, value))
+        drawn.sort(key=lambda entry: entry[:2])
+        return [value for _, _, value in drawn]
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
@@ -173,7 +209,9 @@ def match_case(word: str, model: str) -> str:
     """Return `word` in the case of `model`: upper, capitalized or as it is."""
     if len(model) > 1 and model.isupper():
         return word.upper()
-    return word[:1].upper() + word[1:] if model[:1].isupper() else word
+    if model[:1].isupper():
+        return capital(word)
+    return word
 
 
 def removal(report: Reference, sentence: Sentence) -> Edit:
@@ -188,6 +226,10 @@ def removal(report: Reference, sentence: Sentence) -> Edit:
 def addition(report: Reference, sentence: str) -> Edit:
     """Return the edit that adds a sentence at the end, in capitals where the report is."""
     text = report.text.rstrip()
-    stop = "" if not text or text[-1] in ".!?:" else "."
-    sentence = sentence.upper() if text.isupper() else sentence
-    return Edit(len(text), len(text), f"{stop}{' ' if text else ''}{sentence}")
+    if text.isupper():
+        sentence = sentence.upper()
+    if text:
+        sentence = f" {sentence}"
+    if text and text[-1] not in ".!?:":
+        sentence = f".{sentence}"
+    return Edit(len(text), len(text), sentence)

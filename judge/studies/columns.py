@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
+from judge.report_sections import JUDGED_SECTIONS, SECTION_NAMES, WHOLE_REPORT
 from judge.types import JudgeError
 
 FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -26,21 +27,44 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
         "uid",
     ),
     "candidate": (
-        *("model_prediction", "prediction", "predicted_report", "candidate"),
-        *("candidate_report", "generated", "generated_report", "hypothesis"),
-        *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
+        "model_prediction",
+        "prediction",
+        "predicted_report",
+        "candidate",
+        "candidate_report",
+        "generated",
+        "generated_report",
+        "hypothesis",
+        "pred",
+        "preds",
+        "hyp",
+        "hyps",
+        "model_output",
+        "output",
+        "response",
     ),
-    "findings": ("section_findings", "findings", "findings_section"),
-    "impression": ("section_impression", "impression", "impression_section"),
-    "report": ("report", "full_report", "report_text", "text"),
+    **{section.name: section.columns for section in JUDGED_SECTIONS},
+    WHOLE_REPORT: ("report", "full_report", "report_text", "text"),
     "reference": (
-        *("reference", "reference_report", "ground_truth", "ground_truth_report"),
-        *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
+        "reference",
+        "reference_report",
+        "ground_truth",
+        "ground_truth_report",
+        "gt_report",
+        "radiologist_report",
+        "gt",
+        "ref",
+        "refs",
+        "target",
+        "targets",
     ),
     "patient": ("patient", "patient_id", "subject_id", "subject"),
     "study class": ("study_class",),
 }
 """The names that a column of each role may have, the likeliest first."""
+
+REPORT_ROLES = ("candidate", "reference", *SECTION_NAMES)
+"""The roles of columns that hold reports or their sections."""
 
 Columns = Mapping[str, Sequence[object]]
 
@@ -48,16 +72,16 @@ TEXT = "text"
 """The column of records that are bare texts."""
 
 _RESERVED_NAMES = {
-    *(
-        "study_id",
-        "study_class",
-        "class_inferred",
-        "reference",
-        "candidate",
-        "outcome",
-        "reason",
-    ),
-    *("warnings", "answer", "green"),
+    "study_id",
+    "study_class",
+    "class_inferred",
+    "reference",
+    "candidate",
+    "outcome",
+    "reason",
+    "warnings",
+    "answer",
+    "green",
 }
 _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
 _ROLE = re.compile(
@@ -79,7 +103,7 @@ _INT64 = 2**63
 _CLASSES = ("normal", "abnormal")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFields:
     """The fields that the user named, None for the usual names, and how the files are read.
 
@@ -127,10 +151,8 @@ def find_column(
     matches = find_columns(fields, wanted)
     if len(matches) == 1:
         return matches[0]
-    wrong, there = (
-        "several fields" if matches else "no field",
-        join_names(fields, 30) or "none",
-    )
+    wrong = "several fields" if matches else "no field"
+    there = join_names(fields, 30) or "none"
     raise JudgeError(
         f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {there}"
     )
@@ -159,14 +181,18 @@ def rename_reserved(
     fields: Columns, further: Collection[str] = (), patient: str | None = None
 ) -> dict[str, tuple[object, ...]]:
     """Return the fields, with `patient` renamed and reserved names as `field_<name>`."""
-    reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
+    reserved = {"", *_RESERVED_NAMES, *further}
+    if patient:
+        reserved.add("patient")
     columns: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
-        new = "patient" if name == patient else name
-        if name != patient and (
-            name in reserved or name.startswith(_RESERVED_PREFIXES)
-        ):
+        is_reserved = name in reserved or name.startswith(_RESERVED_PREFIXES)
+        if name == patient:
+            new = "patient"
+        elif is_reserved:
             new = free_name(f"field_{name}", {*fields, *columns})
+        else:
+            new = name
         columns[new] = tuple(column)
     return columns
 
@@ -181,12 +207,16 @@ def one_type(values: Sequence[object]) -> tuple[object, ...]:
     """Return a column of one type, nested values as JSON, None where one is missing or empty."""
     tidy = [_plain_value(value) for value in values]
     kinds = {type(value) for value in tidy if value is not None}
-    if len(kinds) > 1:
-        convert = (
-            (lambda value: float(str(value))) if kinds == {int, float} else as_text
-        )
-        tidy = [None if value is None else convert(value) for value in tidy]
-    return tuple(tidy)
+    if len(kinds) < 2:
+        return tuple(tidy)
+    convert: Callable[[object], object] = as_text
+    if kinds == {int, float}:
+        convert = _as_fraction
+    return tuple(None if value is None else convert(value) for value in tidy)
+
+
+def _as_fraction(value: object) -> float:
+    return float(str(value))
 
 
 def as_text(value: object) -> str:
@@ -206,11 +236,10 @@ def _plain_value(value: object) -> object:
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     is_whole = isinstance(value, int) and -_INT64 <= value < _INT64
-    return (
-        value
-        if is_whole or (isinstance(value, float) and math.isfinite(value))
-        else str(value)
-    )
+    is_fraction = isinstance(value, float) and math.isfinite(value)
+    if is_whole or is_fraction:
+        return value
+    return str(value)
 
 
 def take_class(
@@ -231,6 +260,14 @@ def take_class(
     }
     if name is None:
         return (None,) * n_studies, None, others
-    texts = [None if value is None else as_text(value) for value in fields[name]]
-    classes = [t.lower() if t and t.lower() in _CLASSES else t for t in texts]
-    return tuple(classes), name, others
+    return tuple(map(_class_of, fields[name])), name, others
+
+
+def _class_of(value: object) -> str | None:
+    """Return a class as text, the known ones in lower case."""
+    if value is None:
+        return None
+    text = as_text(value)
+    if text.lower() in _CLASSES:
+        return text.lower()
+    return text

@@ -3,7 +3,7 @@
 A report that is cut too early loses findings without a trace, so a word with a colon is a heading
 only where nothing else is likely:
 
-- A *main* heading, of the findings or the impression, starts a section. It stands at the start of
+- A *main* heading, of a section that can be judged, starts a section. It stands at the start of
   the text, of a line or of a sentence, in any case; or anywhere if it is capitalised, since
   ReXrank joins "Findings: ... Impression: ..." without a full stop between them. "Incidental
   Findings:" is a longer heading, and not one of these.
@@ -22,26 +22,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from judge.report_sections import (
+    SECTIONS,
+    HeadingPlace,
+    ReportSection,
+    splitting_pattern,
+)
 from judge.text import says_nothing
-
-_FINDINGS = (
-    r"(?:(?:key|main|detailed|imaging|radiographic|radiologic(?:al)?|chest|cxr|ct|x-ray) ){0,2}"
-    r"findings?"
-)
-_IMPRESSION = (
-    r"(?:(?:final|overall|radiographic|radiologic(?:al)?) )?impressions?"
-    r"|conclusions?|opinion"
-)
-_BOTH = r"findings?\s?(?:/|&|and)\s?(?:impressions?|conclusions?)"
-_CLOSING = (
-    r"recommendations?|addendum|notification|final report|(?:electronically )?signed(?: by)?"
-    r"|dictated by"
-)
-_ABOUT = (
-    r"(?:clinical |brief )?(?:indications?|history|information)|context|procedure|protocol|views?"
-    r"|reason for (?:the )?(?:exam(?:ination)?|study)|comparisons?(?: study)?|technique"
-    r"|exam(?:ination)?"
-)
 
 
 def _words(pattern: str) -> str:
@@ -49,16 +36,16 @@ def _words(pattern: str) -> str:
     return pattern.replace(" ", "[ ]")
 
 
+def _group(number: int, section: ReportSection) -> str:
+    """Return the headings of a section as a group that has the section's number."""
+    return f"(?P<section_{number}>{_words(splitting_pattern(section))})"
+
+
+_SPLITTING = tuple(section for section in SECTIONS if splitting_pattern(section))
 _HEADING = re.compile(
     rf"""
     (?<![^\W_])
-    (?P<name>
-        (?P<both>{_words(_BOTH)})
-      | (?P<findings>{_words(_FINDINGS)})
-      | (?P<impression>{_words(_IMPRESSION)})
-      | (?P<closing>{_words(_CLOSING)})
-      | (?P<about>{_words(_ABOUT)})
-    )
+    (?P<name>{"|".join(map(_group, range(len(_SPLITTING)), _SPLITTING))})
     [*_ \t]*
     (?: (?P<colon>[:\uff1a])[*_]* | $ )
     """,
@@ -72,14 +59,18 @@ _LIST_ITEM = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_QUALIFIER = 3
-_KINDS = ("both", "findings", "impression", "closing", "about")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """A heading: its kind, its words, where its markup starts and where its text begins."""
+    """A heading in a report.
 
-    kind: str
+    `start` is the character at which its markup or the blanks before it start, `end` the one at
+    which the text below it begins; `starts_line` says whether nothing else stands before it in
+    its line.
+    """
+
+    section: ReportSection
     words: str
     start: int
     end: int
@@ -88,7 +79,11 @@ class Heading:
     @property
     def is_main(self) -> bool:
         """Whether it starts a section that can be judged."""
-        return self.kind in ("both", "findings", "impression")
+        return self.section.place is HeadingPlace.MAIN
+
+    def names(self, section: str) -> bool:
+        """Return whether it is the heading of a section, alone or with another one."""
+        return section == self.section.name or section in self.section.parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +94,15 @@ class Part:
     text: str
 
     def holds(self, section: str) -> bool:
-        """Return whether it is of a section, `findings` or `impression`."""
-        return self.heading is not None and self.heading.kind in (section, "both")
+        """Return whether it is of the section of this name."""
+        return self.heading is not None and self.heading.names(section)
 
     @property
     def label(self) -> str:
         """The words of the heading, or that there is none."""
-        return self.heading.words if self.heading else "no heading"
+        if self.heading is None:
+            return "no heading"
+        return self.heading.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +113,9 @@ class SplitReport:
 
     @property
     def has_headings(self) -> bool:
-        """Whether it has a heading of the findings or of the impression."""
-        return (
-            self.section("findings") is not None
-            or self.section("impression") is not None
-        )
+        """Whether it has a heading of a section that can be judged."""
+        headings = [part.heading for part in self.parts if part.heading is not None]
+        return any(heading.is_main for heading in headings)
 
     def section(self, name: str) -> str | None:
         """Return the text of a section, repeated ones joined; None where no heading names it."""
@@ -131,9 +126,11 @@ class SplitReport:
 
     @property
     def preamble(self) -> str:
-        """The text before the first heading of the findings or the impression."""
+        """The text before the first heading; "" where the report starts with one."""
         first = self.parts[0]
-        return "" if first.heading else first.text
+        if first.heading is not None:
+            return ""
+        return first.text
 
     def besides(self, name: str) -> list[Part]:
         """Return the parts that say something and are not of the section."""
@@ -150,7 +147,8 @@ def split_report(text: str) -> SplitReport:
     if not headings:
         return SplitReport((Part(None, text.strip()),))
     parts = []
-    if before := text[: headings[0].start].strip():
+    before = text[: headings[0].start].strip()
+    if before:
         parts.append(Part(None, before))
     for heading, end in zip(headings, _ends(text, headings), strict=True):
         parts.append(Part(heading, text[heading.end : end].strip()))
@@ -166,7 +164,8 @@ def without_blank_sections(text: str) -> str:
     for heading, end in zip(headings, _ends(text, headings), strict=True):
         if heading.is_main and says_nothing(text[heading.end : end]):
             # The blanks between two parts belong to the earlier one.
-            kept.append("\n" if "\n" in text[heading.start : end] else " ")
+            has_line_break = "\n" in text[heading.start : end]
+            kept.append("\n" if has_line_break else " ")
         else:
             kept.append(text[heading.start : end])
     return "".join(kept).strip()
@@ -195,9 +194,16 @@ def _headings(text: str) -> list[Heading]:
 
 def _heading(text: str, match: re.Match[str]) -> Heading:
     start = len(text[: match.start()].rstrip(_MARKUP))
-    kind = next(kind for kind in _KINDS if match[kind])
-    starts_line = start == 0 or text[start - 1] == "\n"
-    return Heading(kind, match["name"], start, match.end(), starts_line)
+    number = next(
+        number for number in range(len(_SPLITTING)) if match[f"section_{number}"]
+    )
+    return Heading(
+        section=_SPLITTING[number],
+        words=match["name"],
+        start=start,
+        end=match.end(),
+        starts_line=start == 0 or text[start - 1] == "\n",
+    )
 
 
 def _is_heading(text: str, match: re.Match[str], heading: Heading) -> bool:
@@ -210,7 +216,8 @@ def _is_heading(text: str, match: re.Match[str], heading: Heading) -> bool:
     starts_sentence = text[heading.start - 1] in _SENTENCE_ENDS
     if heading.is_main:
         return starts_sentence or (is_capitalised and not _has_qualifier(text, heading))
-    return starts_sentence and heading.kind == "closing" and is_capitalised
+    is_closing = heading.section.place is HeadingPlace.CLOSING
+    return starts_sentence and is_closing and is_capitalised
 
 
 def _has_qualifier(text: str, heading: Heading) -> bool:
@@ -250,7 +257,7 @@ def _without_words_of_findings(text: str, found: Sequence[Heading]) -> list[Head
     kept: list[Heading] = []
     for index in range(len(found) - 1, -1, -1):
         heading = found[index]
-        if heading.kind == "about":
+        if heading.section.place is HeadingPlace.ABOUT:
             said = text[found[index - 1].end : heading.start]
             if says_nothing(said) or not _is_line_of_its_own(text, heading, kept):
                 continue

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os.path import isfile
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,17 +17,18 @@ from judge.files import open_regular
 from judge.manifest import (
     ANNOTATIONS,
     MANIFEST,
-    OLD_FORMAT,
     ReportsRecord,
     RunFileError,
     read_line,
     read_old_line,
     read_source_manifest,
 )
-from judge.signature import Signature, studies_digest
+from judge.report_sections import FINDINGS, WHOLE_REPORT
+from judge.signature import studies_digest
 from judge.studies.columns import (
     FIELD_NAMES,
     KNOWN_NAMES,
+    REPORT_ROLES,
     TEXT,
     NamedFields,
     columns_for,
@@ -39,6 +40,7 @@ from judge.studies.columns import (
     stem_of,
     take_class,
 )
+from judge.studies.input_table import InputFile, InputPair, InputTable
 from judge.studies.json_layouts import KEYS
 from judge.studies.load import (
     STDIN,
@@ -53,15 +55,15 @@ from judge.studies.load import (
 )
 from judge.studies.pairing import POSITION, Pairing, choose_ids
 from judge.studies.sections import (
+    Fields,
     Reports,
-    Section,
     is_report_field,
     known_section,
     read_reports,
     report_fields,
     usual_section,
 )
-from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.studies.study_set import StudySet, first_ids
 from judge.text import counted
 from judge.types import JudgeError, Study
 
@@ -69,7 +71,7 @@ ONLY_IN_PREDS = "only in PREDS"
 ONLY_IN_REFS = "only in REFS"
 NO_REFERENCE = "no reference section"
 NO_CANDIDATE = "no candidate text"
-_REFERENCE_WORDS = (
+_REFERENCE_WORDS = {
     "ref",
     "refs",
     "reference",
@@ -78,8 +80,8 @@ _REFERENCE_WORDS = (
     "groundtruth",
     "target",
     "targets",
-)
-_CANDIDATE_WORDS = (
+}
+_CANDIDATE_WORDS = {
     "pred",
     "preds",
     "prediction",
@@ -87,7 +89,23 @@ _CANDIDATE_WORDS = (
     "hyp",
     "hyps",
     "generated",
-)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinOptions:
+    """How candidates and references are joined.
+
+    `section` is the one that is judged, None for the usual one. `allow_missing` leaves out studies
+    that are on one side only or lack a text. A field named as one of `reserved` is kept as
+    `field_<name>`. A null candidate is an empty one, and left out only if `null_is_missing`.
+    """
+
+    fields: NamedFields = KNOWN_NAMES
+    section: str | None = None
+    allow_missing: bool = False
+    reserved: Collection[str] = ()
+    null_is_missing: bool = False
 
 
 def read_pair(
@@ -107,69 +125,67 @@ def read_pair(
     named as one of `reserved` is kept as `field_<name>`. Raises `JudgeError` for a wrong input.
     """
     known_section(section)  # before the files, which may be large
-    how: dict[str, Any] = {"fields": fields, "section": section, "reserved": reserved}
-    how["allow_missing"] = allow_missing
+    options = JoinOptions(
+        fields=fields, section=section, allow_missing=allow_missing, reserved=reserved
+    )
     # Not Path.is_file: where it cannot be looked at, reading it says why.
     is_run = all(isfile(f"{preds}/{name}") for name in (MANIFEST, ANNOTATIONS))  # noqa: PTH113
     if refs is None and is_run:
-        studies = _read_run(preds, **how)
+        studies = _read_run(preds, options)
         return replace(studies, model=model or studies.model)
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     if refs is None:
-        table = other = load(preds, "both", fields)
+        pair = InputPair.of_one(load(preds, "both", fields))
     else:
-        table, other = _load_two(preds, refs, fields)
-    studies = (_join_several if fields.several else join_tables)(table, other, **how)
+        pair = _load_two(preds, refs, fields)
+    join = _join_several if fields.several else join_tables
+    studies = join(pair, options)
     notes = studies.notes + _swapped_names(preds, refs)
     return replace(
         studies, model=model or studies.model or model_of(preds), notes=notes
     )
 
 
-def _load_two(
-    preds: str, refs: str, fields: NamedFields
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _load_two(preds: str, refs: str, fields: NamedFields) -> InputPair:
     """Read two files, with the ids by which they are joined."""
-    tables = read_table(preds, "preds", fields), read_table(refs, "refs", fields)
-    return _with_ids(*tables, choose_ids(*tables, fields.id, several=fields.several))
+    ours = read_table(preds, "preds", fields)
+    theirs = read_table(refs, "refs", fields)
+    pairing = choose_ids(ours, theirs, fields.id, several=fields.several)
+    return _with_ids(ours, theirs, pairing)
 
 
-def _with_ids(
-    preds: Table, refs: Table, pairing: Pairing
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    frames = by_id(preds, pairing.preds), by_id(refs, pairing.refs)
-    for frame in frames:
-        frame.attrs["by_position"] = pairing.by_position
-    return frames
+def _with_ids(preds: Table, refs: Table, pairing: Pairing) -> InputPair:
+    return InputPair(
+        preds=by_id(preds, pairing.preds),
+        refs=by_id(refs, pairing.refs),
+        is_by_position=pairing.by_position,
+    )
 
 
 def _swapped_names(preds: str, refs: str | None) -> tuple[str, ...]:
     """Return a note where the names of the files say that they are in the wrong order."""
-    names = [
-        re.sub(r"[^a-z]+", " ", stem_of(path or "").lower()).split()
-        for path in (preds, refs)
-    ]
-    is_reference, is_candidate = (
-        {*words} for words in (_REFERENCE_WORDS, _CANDIDATE_WORDS)
-    )
-    if is_reference.isdisjoint(names[0]) or is_candidate.isdisjoint(names[1]):
+    if refs is None:
         return ()
-    if is_candidate & {*names[0]} or is_reference & {*names[1]}:
+    of_preds = _words_of_name(preds)
+    of_refs = _words_of_name(refs)
+    if of_preds.isdisjoint(_REFERENCE_WORDS) or of_refs.isdisjoint(_CANDIDATE_WORDS):
+        return ()
+    if of_preds & _CANDIDATE_WORDS or of_refs & _REFERENCE_WORDS:
         return ()
     return (
         f"PREDS is {preds} and REFS is {refs}: are they swapped? PREDS comes first",
     )
 
 
-def _read_run(
-    source: str,
-    fields: NamedFields,
-    section: str | None,
-    **how: Any,  # noqa: ANN401
-) -> StudySet:
+def _words_of_name(path: str) -> set[str]:
+    """Return the words of a file's name in small letters, without numbers and endings."""
+    return {*re.sub(r"[^a-z]+", " ", stem_of(path).lower()).split()}
+
+
+def _read_run(source: str, options: JoinOptions) -> StudySet:
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
-    if replace(fields, encoding=None) != KNOWN_NAMES:
+    if replace(options.fields, encoding=None) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and --column out")
     manifest, path = read_source_manifest(Path(source)), Path(source) / ANNOTATIONS
     try:
@@ -177,41 +193,45 @@ def _read_run(
             data = opened.read()
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    is_old = manifest.format == OLD_FORMAT
-    read = read_old_line if is_old else read_line
+    read = read_line if manifest.has_checksums else read_old_line
     lines = data.splitlines(keepends=True)
     records = [read(path, line, number) for number, line in enumerate(lines, 1)]
     judged, names = manifest.section, manifest.fields
     combined = manifest.combined
-    if combined is None and manifest.shard is None and not is_old:
-        known = Signature.parse(manifest.signature)["studies"]
-        if studies_digest(map(_study_of, records)) != known:
-            raise RunFileError(
-                path, "its studies are not those that the run's signature is of"
-            )
+    known = manifest.digest_here
+    if known is not None and studies_digest(map(_study_of, records)) != known:
+        raise RunFileError(
+            path, "its studies are not those that the run's signature is of"
+        )
     if combined is not None and combined.of == "reference":
         raise JudgeError(
             f"{source} is made of several references a study; give PREDS and REFS"
         )
-    if section not in (None, judged):
+    if options.section not in (None, judged):
         raise JudgeError(f"{source} is a run of the section {judged}, and has no other")
     by_id = {record["study_id"]: record for record in records}
     if len(by_id) < len(records):
         raise RunFileError(path, "a study is in it twice")
-    references = {
-        name: [record["fields"].get(name) for record in records] for name in names
-    }
+    references: dict[str, list[Any]] = {}
+    for name in names:
+        references[name] = [record["fields"].get(name) for record in records]
     references[judged] = [record["reference"] for record in records]
     # A reader's files may lack candidates, which the reader saw elsewhere.
     is_reader = manifest.reading is not None
     candidates = {judged: [record["candidate"] or None for record in records]}
     index = pd.Index(by_id, name="study_id")
-    preds, refs = (
-        pd.DataFrame(side, index, dtype=object) for side in (candidates, references)
-    )
+    name = f"the run {source}"
     file = InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records))
-    preds.attrs = refs.attrs = {"name": f"the run {source}", "file": file, "notes": ()}
-    studies = join_tables(preds, refs, section=judged, null_is_missing=is_reader, **how)
+    preds = pd.DataFrame(candidates, index, dtype=object)
+    refs = pd.DataFrame(references, index, dtype=object)
+    pair = InputPair(
+        preds=InputTable(name=name, frame=preds, file=file),
+        refs=InputTable(name=name, frame=refs, file=file),
+    )
+    studies = join_tables(
+        pair,
+        replace(options, fields=KNOWN_NAMES, section=judged, null_is_missing=is_reader),
+    )
     records_kept = [by_id[study_id] for study_id in studies.study_ids]
     classes = tuple(record["study_class"] for record in records_kept)
     class_field = "study_class" if any(classes) else None
@@ -224,7 +244,7 @@ def _read_run(
         study_classes=classes,
         class_inferred=tuple(record["class_inferred"] for record in records_kept),
         class_field=class_field,
-        of_candidates=frozenset(rename_reserved(of_candidates, how["reserved"])),
+        of_candidates=frozenset(rename_reserved(of_candidates, options.reserved)),
         model=manifest.model or (model_of(files[0]) if files else None),
     )
 
@@ -239,78 +259,88 @@ def _study_of(record: ReportsRecord) -> Study:
     )
 
 
-def _join_several(
-    preds: pd.DataFrame,
-    refs: pd.DataFrame,
-    *,
-    fields: NamedFields,
-    section: str | None,
-    **how: Any,  # noqa: ANN401
-) -> StudySet:
+def _join_several(pair: InputPair, options: JoinOptions) -> StudySet:
     """Join tables with several references a study: lists in a cell, or several records of an id."""
-    is_one = preds is refs
-    refs = _explode(refs, fields)
-    source = refs.attrs["name"]
-    if refs.index.is_unique:
+    refs = _explode(pair.refs, options.fields)
+    if refs.frame.index.is_unique:
         raise JudgeError(
-            f"each study of {source} has one reference: leave --references out"
+            f"each study of {refs.name} has one reference: leave --references out"
         )
-    names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
-    if column := next(iter(find_columns(refs.columns, "reference_id")), None):
-        names = ["" if name is None else str(name).strip() for name in refs[column]]
-        (study_id, name), n = Counter(zip(refs.index, names, strict=True)).most_common(
-            1
-        )[0]
-        if n > 1 or "" in names:
-            which = (
-                f"{name!r} twice in study {study_id!r}"
-                if n > 1
-                else "nothing in some record"
-            )
-            raise JudgeError(
-                f"{source}: {column} tells references apart; it has {which}"
-            )
-        refs = refs.drop(columns=column)
-    _, reference = report_fields(refs if is_one else preds, refs, fields)
+    names, refs = _reference_names(refs)
+    exploded = InputPair.of_one(refs)
+    if not pair.is_one_table:
+        exploded = replace(pair, refs=refs)
+    _, reference = report_fields(exploded, options.fields)
     reports = read_reports(refs, reference)
-    chosen = known_section(section) or usual_section(reports.table)
+    chosen = known_section(options.section) or usual_section(reports.table)
+    study_ids = refs.frame.index
     texts = list(reports.table[chosen])
-    every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in refs.index}
-    for study_id, name, text in zip(refs.index, names, texts, strict=True):
+    every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in study_ids}
+    empty = []
+    for study_id, name, text in zip(study_ids, names, texts, strict=True):
         if text:
             every[study_id].append((name, text))
+        else:
+            empty.append(study_id)
     # A study's first record with a text, or its first, in the order of the studies.
-    first = refs.iloc[sorted(range(len(refs)), key=lambda row: not texts[row])]
+    rows = sorted(range(len(texts)), key=lambda row: not texts[row])
+    first = refs.frame.iloc[rows]
     first = first[~first.index.duplicated()].loc[list(every)]
-    studies = join_tables(
-        first if is_one else preds, first, fields=fields, section=chosen, **how
-    )
+    refs = replace(refs, frame=first)
+    joined = InputPair.of_one(refs)
+    if not pair.is_one_table:
+        joined = replace(pair, refs=refs)
+    studies = join_tables(joined, replace(options, section=chosen))
     notes = studies.notes
-    if empty := [
-        study_id for study_id, text in zip(refs.index, texts, strict=True) if not text
-    ]:
+    if empty:
         notes += (f"empty references, left out: {len(empty):,} ({first_ids(empty)})",)
     every_reference = tuple(tuple(every[study_id]) for study_id in studies.study_ids)
     return replace(studies, notes=notes, every_reference=every_reference)
 
 
-def _explode(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
-    roles = ("findings", "impression", "report", "reference")
-    wanted = {name for role in roles for name in columns_for(refs.columns, role)}
-    wanted |= {*find_columns(refs.columns, fields.reference or "")}
-    lists = [
-        name
-        for name in refs.columns
-        if name in wanted and list in map(type, refs[name])
-    ]
-    try:
-        exploded = refs.explode(lists) if lists else refs
-    except ValueError as error:
-        source = refs.attrs["name"]
+def _reference_names(refs: InputTable) -> tuple[list[str], InputTable]:
+    """Return a name for each reference, and the table without the field that names them.
+
+    Without a field `reference_id`, the references of a study are numbered from 1. Raises
+    `JudgeError` where the field does not tell them apart.
+    """
+    frame = refs.frame
+    columns = find_columns(frame.columns, "reference_id")
+    if not columns:
+        return [str(at + 1) for at in frame.groupby(level=0).cumcount()], refs
+    column = columns[0]
+    names = ["" if name is None else str(name).strip() for name in frame[column]]
+    counts = Counter(zip(frame.index, names, strict=True))
+    (study_id, name), n = counts.most_common(1)[0]
+    which = None
+    if n > 1:
+        which = f"{name!r} twice in study {study_id!r}"
+    elif "" in names:
+        which = "nothing in some record"
+    if which is not None:
         raise JudgeError(
-            f"{source}: lists of unlike lengths in {', '.join(lists)}"
+            f"{refs.name}: {column} tells references apart; it has {which}"
+        )
+    return names, replace(refs, frame=frame.drop(columns=column))
+
+
+def _explode(refs: InputTable, fields: NamedFields) -> InputTable:
+    """Return a table with a record for each reference of a list in a cell."""
+    frame = refs.frame
+    wanted = {*find_columns(frame.columns, fields.reference or "")}
+    for role in REPORT_ROLES:
+        if role != "candidate":
+            wanted |= {*columns_for(frame.columns, role)}
+    named = [name for name in frame.columns if name in wanted]
+    lists = [name for name in named if list in map(type, frame[name])]
+    try:
+        exploded = frame.explode(lists) if lists else frame
+    except ValueError as error:
+        raise JudgeError(
+            f"{refs.name}: lists of unlike lengths in {', '.join(lists)}"
         ) from error
-    return exploded.astype(object).where(exploded.notna(), None)
+    exploded = exploded.astype(object)
+    return replace(refs, frame=exploded.where(exploded.notna(), None))
 
 
 def from_python(
@@ -336,202 +366,274 @@ def from_python(
     if study_classes is not None:
         further["study_class"] = study_classes
     if candidates is None:
-        preds = refs = load_object("the table", references, named)
+        pair = InputPair.of_one(load_object("the table", references, named))
     else:
-        sides = {"references": references, "candidates": candidates}
-        for name, side in sides.items() if study_ids is not None else ():
-            ids, values = values_of("study_ids", study_ids), values_of(name, side)
-            if len(values) != len(ids):
-                raise JudgeError(
-                    f"{name} has {len(values)} values and there are {len(ids)} ids"
-                )
-            sides[name] = pd.Series(values, ids, dtype=object)
-        theirs, ours = (table_of(name, side) for name, side in sides.items())
-        preds, refs = _with_ids(ours, theirs, choose_ids(ours, theirs, named.id))
-    are_texts = list(refs) == list(preds) == [TEXT]
-    by_id = study_ids is None and refs.index.name == KEYS
+        if study_ids is not None:
+            references = _by_given_ids("references", references, study_ids)
+            candidates = _by_given_ids("candidates", candidates, study_ids)
+        theirs = table_of("references", references)
+        ours = table_of("candidates", candidates)
+        pair = _with_ids(ours, theirs, choose_ids(ours, theirs, named.id))
+    are_texts = _are_lists_of_texts(pair)
     if not are_texts and (further or study_ids is not None):
         raise JudgeError(
             "a table holds everything: put study_ids, study_classes and fields in it"
         )
-    beside = {
-        name: values_of(f"the field {name!r}", field) for name, field in further.items()
-    }
+    return join_tables(
+        pair,
+        JoinOptions(
+            fields=named,
+            section=section or (WHOLE_REPORT if are_texts else None),
+            allow_missing=allow_missing,
+            reserved=reserved,
+        ),
+        beside=_fields_beside(pair.refs, further, are_keyed=study_ids is None),
+    )
+
+
+def _by_given_ids(name: str, values: object, study_ids: object) -> pd.Series:
+    """Return the values of a side by the ids that the caller gives beside them."""
+    ids = values_of("study_ids", study_ids)
+    texts = values_of(name, values)
+    if len(texts) != len(ids):
+        raise JudgeError(f"{name} has {len(texts)} values and there are {len(ids)} ids")
+    return pd.Series(texts, ids, dtype=object)
+
+
+def _are_lists_of_texts(pair: InputPair) -> bool:
+    """Return whether both sides are bare texts, without fields."""
+    return list(pair.refs.frame) == list(pair.preds.frame) == [TEXT]
+
+
+def _fields_beside(
+    refs: InputTable, further: Mapping[str, object], *, are_keyed: bool
+) -> dict[str, list[Any]]:
+    """Return the values of each further field, one a reference.
+
+    Raises `JudgeError` for another number of values than of references, and, where both are keyed
+    by study, for other keys.
+    """
+    beside = {}
+    has_keys = are_keyed and refs.frame.index.name == KEYS
     for name, field in further.items():
-        n, index = len(beside[name]), getattr(field, "index", None)
-        if (
-            by_id
-            and isinstance(index, pd.Index)
-            and [*map(to_id, index)] != [*refs.index]
-        ):
+        beside[name] = values_of(f"the field {name!r}", field)
+    for name, field in further.items():
+        index = getattr(field, "index", None)
+        if not has_keys or not isinstance(index, pd.Index):
+            continue
+        if list(map(to_id, index)) != list(refs.frame.index):
             raise JudgeError(
                 f"the field {name!r} has another index than the references"
             )
-        if n != len(refs):
+        n = len(beside[name])
+        if n != len(refs.frame):
             raise JudgeError(
-                f"{name!r} has {n} values and there are {len(refs)} references"
+                f"{name!r} has {n} values and there are {len(refs.frame)} references"
             )
-    return join_tables(
-        preds,
-        refs,
-        fields=named,
-        section=section or ("report" if are_texts else None),
-        allow_missing=allow_missing,
-        reserved=reserved,
-        beside=beside,
-    )
+    return beside
 
 
 def join_tables(
-    preds: pd.DataFrame,
-    refs: pd.DataFrame,
+    pair: InputPair,
+    options: JoinOptions,
     *,
-    fields: NamedFields = KNOWN_NAMES,
-    section: str | None = None,
-    allow_missing: bool = False,
-    reserved: Collection[str] = (),
     beside: Mapping[str, list[Any]] | None = None,
-    null_is_missing: bool = False,
 ) -> StudySet:
-    """Join two tables, which may be one; `beside` are further fields, one value a reference.
+    """Join candidates and references by study id, in the order of the references.
 
-    A null candidate is an empty one, and left out only if `null_is_missing`.
+    `beside` are further fields, with a value for each record of the references. Raises
+    `JudgeError` where ids are repeated, where no study can be judged, and, unless
+    `allow_missing`, where some study cannot be.
     """
-    is_one = preds is refs
-    candidate, reference = report_fields(preds, refs, fields)
-    read_references = read_reports(refs, reference)
-    read_candidates = read_reports(
-        preds, candidate, are_candidates=True, null_is_missing=null_is_missing
+    candidate, reference = report_fields(pair, options.fields)
+    references = read_reports(pair.refs, reference)
+    candidates = read_reports(
+        pair.preds,
+        candidate,
+        are_candidates=True,
+        null_is_missing=options.null_is_missing,
     )
-    references, candidates = read_references.table, read_candidates.table
-    chosen = known_section(section) or usual_section(references)
-    _check_ids(preds, refs)
-    study_ids, omitted = _join(references[chosen], candidates[chosen])
-    if omitted and not (study_ids and allow_missing):
-        raise JudgeError(_mismatch(preds, refs, chosen, omitted))
-    notes = [
-        *dict.fromkeys(preds.attrs["notes"] + refs.attrs["notes"]),
-        *_position_note(preds, refs),
-        *([] if section else _section_notes(references, chosen)),
-        *_heading_notes(read_references, read_candidates, chosen, study_ids),
-    ]
-    references, candidates = references.loc[study_ids], candidates.loc[study_ids]
-    rows = refs.index.get_indexer(pd.Index(study_ids))
-    of_refs = _columns(
-        refs, {*reference.values(), *(candidate.values() if is_one else ())}
+    chosen = known_section(options.section) or usual_section(references.table)
+    _check_ids(pair)
+    study_ids, omitted = _join(references.table[chosen], candidates.table[chosen])
+    if omitted and not (study_ids and options.allow_missing):
+        raise JudgeError(_mismatch(pair, chosen, omitted))
+    notes = list(dict.fromkeys(pair.preds.notes + pair.refs.notes))
+    notes += _position_note(pair)
+    if not options.section:
+        notes += _section_notes(references.table, chosen)
+    notes += _heading_notes(references, candidates, chosen, study_ids)
+
+    texts = references.table.loc[study_ids]
+    candidate_texts = candidates.table.loc[study_ids]
+    of_refs, of_preds = _fields_of(
+        pair, study_ids, candidate, reference, beside=beside or {}
     )
-    of_refs |= beside or {}
-    of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
-    of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
-    merged = {
-        name: one_type(values)
-        for name, values in (of_refs | of_preds | of_refs).items()
-    }
-    classes, class_field, tidy = take_class(merged, len(study_ids), fields.study_class)
-    named_patient = fields.patient and find_column(
-        tidy, fields.patient, "--column patient"
+    # The fields stand in the order of the references' table, whose values count.
+    merged = of_refs | of_preds | of_refs
+    tidy_fields = {name: one_type(values) for name, values in merged.items()}
+    classes, class_field, tidy = take_class(
+        tidy_fields, len(study_ids), options.fields.study_class
     )
-    final = rename_reserved(tidy, reserved, named_patient)
-    patient = named_patient or next(
-        (name for name in FIELD_NAMES["patient"] if name in tidy), None
-    )
-    names_of = list(zip(tidy, final, strict=True))
-    if len(study_ids) > 1 and list(references[chosen]) == list(candidates[chosen]):
+    named_patient = None
+    if options.fields.patient:
+        named_patient = find_column(tidy, options.fields.patient, "--column patient")
+    final = rename_reserved(tidy, options.reserved, named_patient)
+    renamed = list(zip(tidy, final, strict=True))
+    if len(study_ids) > 1 and list(texts[chosen]) == list(candidate_texts[chosen]):
         notes.append("PREDS and REFS hold the same texts: is it one file twice?")
-    notes += [
-        f"the field {old} is kept as {new}" for old, new in names_of if old != new
-    ]
-    # A field `model` of references in a file of their own is of something else, a scanner say.
-    models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
-    named = models.get("model", ())
-    model_names = {
-        str(one).strip() if isinstance(one, str | int | float) else "" for one in named
-    }
-    if preds.attrs.get("by_position"):
-        id_field = POSITION
-    elif refs.index.name is None:
-        id_field = "row"
-    elif is_one or preds.index.name in (None, refs.index.name):
-        id_field = str(refs.index.name)
-    else:
-        id_field = f"{refs.index.name} ({preds.index.name} in PREDS)"
+    for old, new in renamed:
+        if old != new:
+            notes.append(f"the field {old} is kept as {new}")
+
     read_from = {
-        "id": id_field,
+        "id": _id_field(pair),
         "reference": ", ".join(reference.values()),
         "candidate": ", ".join(candidate.values()),
     }
-    if patient:
-        read_from["patient"] = patient
+    patients = [name for name in FIELD_NAMES["patient"] if name in tidy]
+    if named_patient:
+        read_from["patient"] = named_patient
+    elif patients:
+        read_from["patient"] = patients[0]
     return StudySet(
         study_ids=tuple(study_ids),
-        references=tuple(references[chosen]),
-        candidates=tuple(candidates[chosen]),
+        references=tuple(texts[chosen]),
+        candidates=tuple(candidate_texts[chosen]),
         study_classes=classes,
         class_inferred=(False,) * len(study_ids),
-        full_references=tuple(references["report"]),
+        full_references=tuple(texts[WHOLE_REPORT]),
         section=chosen,
         fields=final,
-        of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
+        of_candidates=frozenset(new for old, new in renamed if old not in of_refs),
         class_field=class_field,
-        model=(model_names.pop() or None) if len(model_names) == 1 else None,
+        model=_model_in_fields(pair, of_refs, of_preds),
         read_from=read_from,
         omitted={why: len(ids) for why, ids in omitted.items()},
         omitted_ids={why: tuple(ids[:5]) for why, ids in omitted.items()},
-        inputs=tuple(
-            filter(None, dict.fromkeys((preds.attrs["file"], refs.attrs["file"])))
-        ),
+        inputs=pair.files,
         notes=tuple(notes),
     )
 
 
-def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> None:
+def _fields_of(
+    pair: InputPair,
+    study_ids: list[str],
+    candidate: Fields,
+    reference: Fields,
+    *,
+    beside: Mapping[str, list[Any]],
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Return the fields beside the reports: of the references' table, and of another one.
+
+    `candidate` and `reference` are the columns that hold the reports.
+    """
+    refs = pair.refs.frame
+    rows = refs.index.get_indexer(pd.Index(study_ids))
+    used = {*reference.values()}
+    if pair.is_one_table:
+        used |= {*candidate.values()}
+    of_refs = {}
+    for name, values in (_columns(refs, used) | {**beside}).items():
+        of_refs[name] = [values[row] for row in rows]
+    if pair.is_one_table:
+        return of_refs, {}
+    return of_refs, _columns(pair.preds.frame.loc[study_ids], candidate.values())
+
+
+def _id_field(pair: InputPair) -> str:
+    """Return the name of the field of ids, as it is shown."""
+    of_preds = pair.preds.frame.index.name
+    of_refs = pair.refs.frame.index.name
+    if pair.is_by_position:
+        return POSITION
+    if of_refs is None:
+        return "row"
+    if pair.is_one_table or of_preds in (None, of_refs):
+        return str(of_refs)
+    return f"{of_refs} ({of_preds} in PREDS)"
+
+
+def _model_in_fields(
+    pair: InputPair,
+    of_refs: Mapping[str, list[Any]],
+    of_preds: Mapping[str, list[Any]],
+) -> str | None:
+    """Return the model that wrote all candidates by their field `model`, None for several."""
+    names = of_preds.get("model")
+    # In a file of their own, a field `model` of references is of something else, a scanner say.
+    has_own_file = pair.refs.file is not None and not pair.is_one_table
+    if names is None and not has_own_file:
+        names = of_refs.get("model")
+    models = set()
+    for name in names or ():
+        models.add(str(name).strip() if isinstance(name, str | int | float) else "")
+    if len(models) != 1:
+        return None
+    return models.pop() or None
+
+
+def _check_ids(pair: InputPair) -> None:
     """Raise `JudgeError` where a table has an id more than once."""
-    for frame in (preds, refs):
-        if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
-            several = "; --references takes several of a study" if frame is refs else ""
-            ids = f"{len(twice)} ({first_ids(twice)})"
-            raise JudgeError(
-                f"{frame.attrs['name']} has ids more than once: {ids}{several}"
-            )
-
-
-def _mismatch(
-    preds: pd.DataFrame,
-    refs: pd.DataFrame,
-    section: Section,
-    omitted: Mapping[str, list[str]],
-) -> str:
-    """Return why some studies cannot be judged, and what would help."""
-    names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
-    if preds.index.intersection(refs.index).empty:
-        ids = (f"{frame.attrs['name']} has {len(frame):,} ({first_ids(list(frame.index))})"
-               for frame in (preds, refs))  # fmt: skip
-        hint = (
-            _alike(preds, refs)
-            or "correct the ids, or name their field with --column id=FIELD"
+    for table in (pair.preds, pair.refs):
+        index = table.frame.index
+        repeated = list(dict.fromkeys(index[index.duplicated()]))
+        if not repeated:
+            continue
+        message = (
+            f"{table.name} has ids more than once: {len(repeated)} "
+            f"({first_ids(repeated)})"
         )
-        return f"{names} have no id in common: {' and '.join(ids)}; {hint}"
-    whys = "; ".join(
-        f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items()
-    )
-    n_left = len({*preds.index} | {*refs.index}) - sum(map(len, omitted.values()))
-    advice = []
-    if any(why in (ONLY_IN_PREDS, ONLY_IN_REFS) for why in omitted):
-        advice.append("correct the ids")
-    if any(why in (NO_REFERENCE, NO_CANDIDATE) for why in omitted):
-        advice.append("choose another section (--section)")
+        if table is pair.refs:
+            message += "; --references takes several of a study"
+        raise JudgeError(message)
+
+
+def _mismatch(pair: InputPair, section: str, omitted: Mapping[str, list[str]]) -> str:
+    """Return why some studies cannot be judged, and what would help."""
+    preds = pair.preds.frame.index
+    refs = pair.refs.frame.index
+    if preds.intersection(refs).empty:
+        advice = _alike(preds, refs)
+        if not advice:
+            advice = "correct the ids, or name their field with --column id=FIELD"
+        return (
+            f"{pair.names} have no id in common: {_ids_of(pair.preds)} and "
+            f"{_ids_of(pair.refs)}; {advice}"
+        )
+    whys = []
+    n_omitted = 0
+    for why, ids in omitted.items():
+        whys.append(f"{why}: {len(ids):,} ({first_ids(ids)})")
+        n_omitted += len(ids)
+    n_left = len({*preds} | {*refs}) - n_omitted
+    advices = []
+    if ONLY_IN_PREDS in omitted or ONLY_IN_REFS in omitted:
+        advices.append("correct the ids")
+    if NO_REFERENCE in omitted or NO_CANDIDATE in omitted:
+        advices.append("choose another section (--section)")
     if n_left:
-        advice.append(f"judge the other {n_left:,} with --allow-missing")
-    return f"not every study of {names} can be judged ({section}): {whys}; {', or '.join(advice)}"
+        advices.append(f"judge the other {n_left:,} with --allow-missing")
+    return (
+        f"not every study of {pair.names} can be judged ({section}): {'; '.join(whys)}; "
+        f"{', or '.join(advices)}"
+    )
 
 
-def _alike(preds: pd.DataFrame, refs: pd.DataFrame) -> str:
+def _ids_of(table: InputTable) -> str:
+    ids = list(table.frame.index)
+    return f"{table.name} has {len(ids):,} ({first_ids(ids)})"
+
+
+def _alike(preds: pd.Index, refs: pd.Index) -> str:
     """Return how ids that are written in two ways would match, or ""."""
     for how, change in _WRITTEN_OTHERWISE.items():
-        ours, theirs = ({change(one) for one in frame.index} for frame in (preds, refs))
-        common = ours & theirs
-        if common and len(ours) == len(preds) and len(theirs) == len(refs):
-            return f"{len(common):,} would match {how}; write them alike in both files"
+        ours = set(map(change, preds))
+        theirs = set(map(change, refs))
+        stay_apart = len(ours) == len(preds) and len(theirs) == len(refs)
+        if ours & theirs and stay_apart:
+            n = len(ours & theirs)
+            return f"{n:,} would match {how}; write them alike in both files"
     return ""
 
 
@@ -546,22 +648,21 @@ _WRITTEN_OTHERWISE: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def _position_note(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
+def _position_note(pair: InputPair) -> list[str]:
     """Return the note that two tables are joined by position, if they are."""
     # Lists of texts from Python go by their order, as the caller knows.
-    are_lists = refs.attrs["file"] is None and list(preds) == list(refs) == [TEXT]
-    if are_lists or not preds.attrs.get("by_position"):
+    are_lists = pair.refs.file is None and _are_lists_of_texts(pair)
+    if are_lists or not pair.is_by_position:
         return []
-    names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
     return [
-        f"joined by position: {names} have no ids in common, so record 1 goes with record 1"
+        f"joined by position: {pair.names} have no ids in common, so record 1 goes with record 1"
     ]
 
 
-def _section_notes(references: pd.DataFrame, chosen: Section) -> list[str]:
+def _section_notes(references: pd.DataFrame, chosen: str) -> list[str]:
     """Return a note where the whole report is judged although some references have findings."""
-    n_findings = int(references["findings"].notna().sum())
-    if chosen != "report" or not n_findings:
+    n_findings = int(references[FINDINGS].notna().sum())
+    if chosen != WHOLE_REPORT or not n_findings:
         return []
     has = counted(n_findings, "reference has", "references have")
     note = (
@@ -574,7 +675,7 @@ def _section_notes(references: pd.DataFrame, chosen: Section) -> list[str]:
 def _heading_notes(
     references: Reports,
     candidates: Reports,
-    chosen: Section,
+    chosen: str,
     study_ids: Collection[str],
 ) -> list[str]:
     """Return what headings did: texts that are not judged, and a few reports with headings."""
@@ -587,8 +688,16 @@ def _heading_notes(
                 f'{n_split:,} of {reports.n_whole:,} {side} {has} such as "Findings:" '
                 f"({first_ids(list(reports.split))}), and the others none"
             )
-    if chosen == "report":
+    if chosen == WHOLE_REPORT:
         return notes
+    return notes + _notes_of_cuts(candidates, chosen, study_ids)
+
+
+def _notes_of_cuts(
+    candidates: Reports, chosen: str, study_ids: Collection[str]
+) -> list[str]:
+    """Return what of the candidates is not judged since it is of another section."""
+    notes = []
     cut = {}
     empty = []
     for study_id in study_ids:
@@ -618,9 +727,10 @@ def _join(
     references: pd.Series, candidates: pd.Series
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    reasons = {
-        one: ONLY_IN_PREDS for one in candidates.index if one not in references.index
-    }
+    reasons = {}
+    for study_id in candidates.index:
+        if study_id not in references.index:
+            reasons[study_id] = ONLY_IN_PREDS
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
             reasons[study_id] = ONLY_IN_REFS
@@ -631,15 +741,15 @@ def _join(
     omitted: dict[str, list[str]] = {}
     for study_id, reason in reasons.items():
         omitted.setdefault(reason, []).append(study_id)
-    return [
-        study_id for study_id in references.index if study_id not in reasons
-    ], omitted
+    kept = [study_id for study_id in references.index if study_id not in reasons]
+    return kept, omitted
 
 
 def _columns(frame: pd.DataFrame, used: Collection[str]) -> dict[str, list[Any]]:
-    columns = {name: list(frame[name]) for name in frame.columns if name not in used}
-    return {
-        name: values
-        for name, values in columns.items()
-        if not is_report_field(name, values)
-    }
+    """Return the columns of a table beside those that are `used` and further reports."""
+    columns = {}
+    for name in frame.columns:
+        values = list(frame[name])
+        if name not in used and not is_report_field(name, values):
+            columns[name] = values
+    return columns

@@ -15,7 +15,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from judge.studies.columns import FIELD_NAMES, TEXT, join_names, normalise_name
+from judge.studies.columns import (
+    FIELD_NAMES,
+    REPORT_ROLES,
+    TEXT,
+    join_names,
+    normalise_name,
+)
 from judge.types import JudgeError
 
 KEYS = "the keys"
@@ -26,11 +32,16 @@ INDEX = "__index_level_0__"
 
 Columns = dict[str, list[Any]]
 
-_TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
-_REPORT_NAMES = {
-    normalise_name(name) for role in _TEXT_ROLES for name in FIELD_NAMES[role]
-}
-_COLUMN_NAMES = _REPORT_NAMES | {normalise_name(name) for name in FIELD_NAMES["id"]}
+
+def _normal_names(*roles: str) -> set[str]:
+    names: set[str] = set()
+    for role in roles:
+        names |= set(map(normalise_name, FIELD_NAMES[role]))
+    return names
+
+
+_REPORT_NAMES = _normal_names(*REPORT_ROLES)
+_COLUMN_NAMES = _normal_names("id", *REPORT_ROLES)
 # Keys that name a list of reports, and no study.
 _WRAPPERS = {
     "annotations",
@@ -80,16 +91,18 @@ def columns_of_list(name: str, values: Sequence[Any], below: str = "") -> Column
                 f"{name}: record {number}{place} is {_described(record)}, and others are objects "
                 "of fields; write all records alike"
             )
-    fields = dict.fromkeys(field for record in values for field in record)
+    # The fields of all records, in the order in which they come.
+    fields: dict[Any, None] = {}
+    for record in values:
+        fields |= dict.fromkeys(record)
     return {str(field): [record.get(field) for record in values] for field in fields}
 
 
 def _check_texts(name: str, values: Sequence[Any]) -> None:
     """Raise `JudgeError` for a list of numbers and the like."""
     for number, value in enumerate(values, 1):
-        is_missing = (
-            value is None or value != value
-        )  # NaN; pandas' NA is left for later
+        # NaN is not itself; pandas' NA is left for later.
+        is_missing = value is None or value != value
         if isinstance(value, bool | int | float) and not is_missing:
             raise JudgeError(
                 f"{name}: record {number} is {_described(value)}; expected a report, or an object "
@@ -100,13 +113,13 @@ def _check_texts(name: str, values: Sequence[Any]) -> None:
 def columns_of_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
     """Make columns of records or texts that are keyed by study id."""
     values = list(entries.values())
-    if any(isinstance(value, Mapping) for value in values):
-        for key, record in entries.items():
-            if not isinstance(record, Mapping):
-                raise JudgeError(
-                    f"{name}: the record of {str(key)!r} is {_described(record)}, and others are "
-                    "objects of fields; write all records alike"
-                )
+    has_records = any(isinstance(value, Mapping) for value in values)
+    for key, record in entries.items():
+        if has_records and not isinstance(record, Mapping):
+            raise JudgeError(
+                f"{name}: the record of {str(key)!r} is {_described(record)}, and others are "
+                "objects of fields; write all records alike"
+            )
     return {**columns_of_list(name, values), KEYS: list(entries)}
 
 
@@ -121,17 +134,20 @@ def _columns_of_object(
     if _is_keyed(entries, several=several):
         return columns_of_keyed(name, entries), ""
     # An empty list holds no records.
-    lists = [
-        str(key) for key, value in entries.items() if isinstance(value, list) and value
-    ]
+    lists = {
+        str(key): value
+        for key, value in entries.items()
+        if isinstance(value, list) and value
+    }
     if len(lists) == 1:
-        values = next(value for key, value in entries.items() if str(key) == lists[0])
-        return columns_of_list(name, values, lists[0]), lists[0]
+        ((below, values),) = lists.items()
+        return columns_of_list(name, values, below), below
     if len(entries) == 1:
         ((key, value),) = entries.items()
         if isinstance(value, Mapping):
             columns, inner = _columns_of_object(name, value, named, several=several)
-            return columns, f"{key}.{inner}" if inner else str(key)
+            path = f"{key}.{inner}" if inner else str(key)
+            return columns, path
     keys = join_names(map(str, entries))
     if lists:
         raise JudgeError(
@@ -162,16 +178,15 @@ def _is_keyed(entries: Mapping[Any, Any], *, several: bool) -> bool:
     records = [value for value in values if isinstance(value, Mapping)]
     texts = [value for value in values if isinstance(value, str)]
     lists = [value for value in values if isinstance(value, list)]
-    if any(_has_records(value) for value in lists):
-        return any(_has_report(record) for record in records)
+    if any(map(_has_records, lists)):
+        return any(map(_has_report, records))
     if records:
         is_nested = len(entries) == 1 and not _has_report(records[0])
         return not (is_nested and any(map(_has_records, records[0].values())))
     if not lists:
         return True
-    if any(
-        _is_wrapper(key) for key, value in entries.items() if isinstance(value, list)
-    ):
+    keys_of_lists = [key for key, value in entries.items() if isinstance(value, list)]
+    if any(map(_is_wrapper, keys_of_lists)):
         return False
     if len(texts) + len(lists) < len(values):
         return False  # numbers beside a list describe it; they are no reports
@@ -180,9 +195,10 @@ def _is_keyed(entries: Mapping[Any, Any], *, several: bool) -> bool:
 
 
 def _has_records(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, list) and any(
-        isinstance(record, Mapping) for record in value
-    )
+    """Return whether a value is a list in which a record is."""
+    if not isinstance(value, list):
+        return False
+    return any(isinstance(record, Mapping) for record in value)
 
 
 def _has_report(record: Mapping[Any, Any]) -> bool:
@@ -206,18 +222,19 @@ def _columns_by_row(
     if not columns or len(columns) < len(entries):
         return None
     rows = list(columns[0])
-    if any({*column} != {*rows} for column in columns):
-        return None
-    if any(isinstance(cell, Mapping) for column in columns for cell in column.values()):
-        return None
+    for column in columns:
+        if {*column} != {*rows}:
+            return None
+        if any(isinstance(cell, Mapping) for cell in column.values()):
+            return None
     is_numbered = list(map(str, rows)) == [str(row) for row in range(len(rows))]
     has_known = any(normalise_name(str(name)) in known for name in entries)
     has_fields = any(normalise_name(str(row)) in known for row in rows)
     if has_fields or not (has_known or (is_numbered and rows)):
         return None
-    table = {
-        str(name): [column[row] for row in rows] for name, column in entries.items()
-    }
+    table = {}
+    for name, column in entries.items():
+        table[str(name)] = [column[row] for row in rows]
     if not is_numbered:
         table[INDEX] = rows
     return table
@@ -228,10 +245,8 @@ def _columns_as_lists(
 ) -> Columns | None:
     """Return columns that are written as lists of one length, None for another shape."""
     columns = {str(name): value for name, value in entries.items()}
-    if (
-        not all(isinstance(column, list) for column in columns.values())
-        or len(columns) < 2
-    ):
+    are_lists = all(isinstance(column, list) for column in columns.values())
+    if not are_lists or len(columns) < 2:
         return None
     lengths = {len(column) for column in columns.values()}
     has_known = any(normalise_name(name) in known for name in columns)
@@ -249,13 +264,13 @@ def _split_columns(
         return None
     if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
         return None
-    table = {str(name): [row[at] for row in rows] for at, name in enumerate(names)}
-    if (
-        isinstance(index, list)
-        and len(index) == len(rows)
-        and index != list(range(len(rows)))
-    ):
-        table[INDEX] = index
+    table = {}
+    for at, name in enumerate(names):
+        table[str(name)] = [row[at] for row in rows]
+    if isinstance(index, list) and len(index) == len(rows):
+        is_numbering = index == list(range(len(rows)))
+        if not is_numbering:
+            table[INDEX] = index
     return table
 
 

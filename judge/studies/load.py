@@ -1,9 +1,4 @@
-"""Reads files and Python objects: first into columns (`Table`), then into a DataFrame by study id.
-
-The DataFrame has one row a record and is indexed by study id. The index has the name of the field
-of ids, None where records are numbered; `attrs` has the `name` for messages, the `file`, if any,
-and `notes` about how it was read.
-"""
+"""Reads files and Python objects: first into columns (`Table`), then by study id (`InputTable`)."""
 
 from __future__ import annotations
 
@@ -38,6 +33,7 @@ from judge.studies.columns import (
     join_names,
     normalise_name,
 )
+from judge.studies.input_table import InputFile, InputTable
 from judge.studies.json_layouts import (
     INDEX,
     KEYS,
@@ -46,7 +42,6 @@ from judge.studies.json_layouts import (
     columns_of_keyed,
     columns_of_list,
 )
-from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
 STDIN = "-"
@@ -58,12 +53,11 @@ FILE_NAMES = "the file names"
 UNNAMED = (INDEX, "column_1", "Unnamed: 0")
 """The names of an index that was written without one."""
 
-_PARQUET, _GZIP, _ZIP, _OLD_EXCEL = (
-    b"PAR1",
-    b"\x1f\x8b",
-    b"PK\x03\x04",
-    b"\xd0\xcf\x11\xe0",
-)
+# The first bytes of files, whatever their names.
+_PARQUET = b"PAR1"
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _FORMS = "give JSON, JSON Lines, CSV or TSV with a header, Parquet, or a .txt with a report a line"
 _JSON_LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".tsv", ".txt")
@@ -112,8 +106,11 @@ class Table:
         ]
 
 
-def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
-    """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
+def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> InputTable:
+    """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another.
+
+    Records without ids are numbered from 1. Raises `JudgeError` for what cannot be read.
+    """
     table = read_table(source, role, fields)
     option = "--metrics" if role == "metrics" else "--column id"
     return by_id(table, _id_field(table, fields.id, option))
@@ -123,7 +120,7 @@ def load_object(
     name: str,
     value: Any,  # noqa: ANN401
     fields: NamedFields = KNOWN_NAMES,
-) -> pd.DataFrame:
+) -> InputTable:
     """Read a Python object as a file is read; records without ids are numbered from 0."""
     table = table_of(name, value)
     return by_id(table, _id_field(table, fields.id, "--column id"))
@@ -160,19 +157,12 @@ def read_table(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Tab
 
 def table_of(name: str, value: Any) -> Table:  # noqa: ANN401
     """Return the columns of a Python object; records without ids are numbered from 0."""
-    if hasattr(
-        value, "to_pandas"
-    ):  # a dataset of Hugging Face, a table of Arrow or Polars
+    # A dataset of Hugging Face, a table of Arrow or of Polars.
+    if hasattr(value, "to_pandas"):
         value = value.to_pandas()
     named = None
     if isinstance(value, pd.DataFrame):
-        _check_names(name, list(map(str, value.columns)))
-        columns = {str(column): list(value[column]) for column in value.columns}
-        index, label = list(value.index), str(value.index.name)
-        if index != list(range(len(value))):
-            is_named = value.index.name is not None and label not in columns
-            named = label if is_named else None
-            columns[named or INDEX] = index
+        columns, named = _columns_of_frame(name, value)
     elif isinstance(value, pd.Series):
         columns = {KEYS: list(value.index), TEXT: list(value)}
     elif isinstance(value, Mapping):
@@ -180,6 +170,21 @@ def table_of(name: str, value: Any) -> Table:  # noqa: ANN401
     else:
         columns = columns_of_list(name, values_of(name, value))
     return replace(_cleaned(Table(name=name, columns=columns)), index=named)
+
+
+def _columns_of_frame(name: str, frame: pd.DataFrame) -> tuple[Columns, str | None]:
+    """Return the columns of a DataFrame, and which of them was its named index, if any."""
+    _check_names(name, list(map(str, frame.columns)))
+    columns = {str(column): list(frame[column]) for column in frame.columns}
+    index = list(frame.index)
+    if index == list(range(len(frame))):
+        return columns, None
+    label = str(frame.index.name)
+    if frame.index.name is None or label in columns:
+        columns[INDEX] = index
+        return columns, None
+    columns[label] = index
+    return columns, label
 
 
 def _cleaned(table: Table) -> Table:
@@ -210,9 +215,9 @@ def to_id(value: object) -> str | None:
         return replace_surrogates(value) if value.strip() else None
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
-    return (
-        str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-    )
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
 
 
 def read_content(source: str) -> tuple[str, bytes, str]:
@@ -235,7 +240,7 @@ def read_content(source: str) -> tuple[str, bytes, str]:
 
 def _unpack(name: str, file: gzip.GzipFile) -> bytes:
     data = bytearray()
-    while chunk := file.read(2**20):
+    for chunk in iter(lambda: file.read(2**20), b""):
         data += chunk
         _check_size(name, len(data))
     return bytes(data)
@@ -286,9 +291,9 @@ def _encoding(data: bytes, wanted: str | None) -> str:
     """Return the encoding of a text: of its byte order mark, UTF-8 if it is that, or `wanted`."""
     if wanted is not None:
         check_encoding(wanted)
-    mark = next((mark for mark in _MARKS if data.startswith(mark)), None)
-    if mark is not None:
-        return _MARKS[mark]
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            return encoding
     if wanted is None or data.isascii():
         return wanted or "utf-8"
     try:
@@ -321,8 +326,7 @@ def _read_folder(source: str, encoding: str | None) -> tuple[str, Columns, str]:
     visible = [name for name in names if not re.search(r"(?:\A|/)\.", name)]
     texts = [name for name in visible if name.lower().endswith(".txt")]
     if not texts:
-        is_run = {"manifest.json", "annotations.jsonl"} <= {*visible}
-        if is_run:
+        if {"manifest.json", "annotations.jsonl"} <= {*visible}:
             raise JudgeError(
                 f"{source} is the folder of a run; give it alone, without REFS"
             )
@@ -358,8 +362,11 @@ def _read_parquet(name: str, data: bytes) -> Columns:
         for batch in file.iter_batches(256, columns=names, use_threads=False):
             for field in names:
                 column = batch[field]
-                is_short = pa.types.is_dictionary(column.type)
-                n_bytes += (column.dictionary_decode() if is_short else column).nbytes
+                # A dictionary is small, and what it stands for may not be.
+                if pa.types.is_dictionary(column.type):
+                    n_bytes += column.dictionary_decode().nbytes
+                else:
+                    n_bytes += column.nbytes
                 _check_size(name, n_bytes)
                 columns.setdefault(field, []).extend(column.to_pylist())
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
@@ -417,7 +424,8 @@ def read_delimited(name: str, text: str) -> Columns:
     separator = _SEPARATOR.match(text)
     n_skipped = 0
     if separator:
-        text, n_skipped = text[separator.end() :], 1
+        text = text[separator.end() :]
+        n_skipped = 1
     if not text.strip():
         raise JudgeError(f"{name} holds no study")
     first = text.lstrip("\r\n").splitlines()[0]
@@ -429,9 +437,7 @@ def read_delimited(name: str, text: str) -> Columns:
     try:
         for row in filter(any, lines):
             if not names:
-                names = [
-                    cell.strip() or f"column_{n}" for n, cell in enumerate(row, start=1)
-                ]
+                names = _header_names(row)
             elif len(row) == len(names):
                 rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
             else:
@@ -444,12 +450,9 @@ def read_delimited(name: str, text: str) -> Columns:
         line = lines.line_num + n_skipped
         raise JudgeError(f"{name}: no CSV or TSV in line {line}: {error}") from error
     if not rows:
-        taken = (
-            f"its one line, {names[0][:40]!r}, is taken for a header"
-            if len(names) == 1
-            else ""
-        )
-        why = taken or "it has a header and no rows"
+        why = "it has a header and no rows"
+        if len(names) == 1:
+            why = f"its one line, {names[0][:40]!r}, is taken for a header"
         raise JudgeError(
             f"{name} holds no study: {why}; a file with a report a line is a .txt"
         )
@@ -457,8 +460,16 @@ def read_delimited(name: str, text: str) -> Columns:
     return {field: [row[column] for row in rows] for column, field in enumerate(names)}
 
 
-def by_id(table: Table, id_field: str | None) -> pd.DataFrame:
-    """Return a DataFrame of a table, of which one column becomes the ids; None numbers the rows.
+def _header_names(cells: Sequence[str]) -> list[str]:
+    """Return the names of a header's cells; an empty one is numbered from 1."""
+    names = []
+    for number, cell in enumerate(cells, start=1):
+        names.append(cell.strip() or f"column_{number}")
+    return names
+
+
+def by_id(table: Table, id_field: str | None) -> InputTable:
+    """Return a table by study id, of which one column becomes the ids; None numbers the rows.
 
     Raises `JudgeError` for a record without an id.
     """
@@ -476,14 +487,17 @@ def by_id(table: Table, id_field: str | None) -> pd.DataFrame:
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
     for field in (KEYS, FILE_NAMES, INDEX):
         columns.pop(field, None)
-    for field in columns_for(columns, "id") if id_field == KEYS else ():
-        if list(map(to_id, columns[field])) == ids:
-            del columns[field]
-    frame = pd.DataFrame(
-        columns, pd.Index(ids, dtype=object, name=id_field), dtype=object
+    if id_field == KEYS:
+        for field in columns_for(columns, "id"):
+            if list(map(to_id, columns[field])) == ids:
+                del columns[field]
+    index = pd.Index(ids, dtype=object, name=id_field)
+    return InputTable(
+        name=table.name,
+        frame=pd.DataFrame(columns, index, dtype=object),
+        file=table.file,
+        notes=table.notes,
     )
-    frame.attrs = {"name": table.name, "file": table.file, "notes": table.notes}
-    return frame
 
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
@@ -492,7 +506,8 @@ def _check_names(name: str, columns: Sequence[str]) -> None:
             f"{name} has {len(columns):,} fields, more than {MAX_FIELDS:,}: leave out those that "
             "are not of the studies"
         )
-    if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
+    repeated = sorted(column for column, n in Counter(columns).items() if n > 1)
+    if repeated:
         raise JudgeError(
             f"{name} has two columns named {join_names(repeated)}; rename one"
         )
@@ -506,4 +521,6 @@ def _clean(value: Any) -> Any:  # noqa: ANN401
         value = value.tolist()
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value

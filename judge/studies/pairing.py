@@ -25,6 +25,7 @@ from itertools import product
 from typing import Self
 
 from judge.studies.columns import (
+    REPORT_ROLES,
     TEXT,
     columns_for,
     find_column,
@@ -39,7 +40,6 @@ from judge.types import JudgeError
 POSITION = "position"
 """The field of ids of studies that are joined by their order."""
 
-_TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
 _ID_WORDS = {
     "accession",
     "case",
@@ -97,13 +97,14 @@ class _Side:
     @classmethod
     def of(cls, table: Table) -> Self:
         ids = {}
+        unique = {}
         for name in _not_reports(table):
             texts = [to_id(value) for value in table.columns[name]]
-            if None not in texts:
-                ids[name] = [str(text) for text in texts]
-        unique = {
-            name: texts for name, texts in ids.items() if len({*texts}) == len(texts)
-        }
+            if None in texts:
+                continue
+            ids[name] = [str(text) for text in texts]
+            if len({*texts}) == len(texts):
+                unique[name] = ids[name]
         return cls(table, ids, unique)
 
 
@@ -119,8 +120,14 @@ class _Join:
     @property
     def name(self) -> str:
         """The name of the field, or of both fields."""
-        same = normalise_name(self.preds) == normalise_name(self.refs)
-        return self.refs if same else f"{self.preds} of PREDS with {self.refs} of REFS"
+        if normalise_name(self.preds) == normalise_name(self.refs):
+            return self.refs
+        return f"{self.preds} of PREDS with {self.refs} of REFS"
+
+    @property
+    def has_common_ids(self) -> bool:
+        """Whether any row of REFS goes with one of PREDS."""
+        return any(row is not None for row in self.rows)
 
 
 def choose_ids(
@@ -149,7 +156,7 @@ def choose_ids(
     is_number = usual is not None and (usual.preds, usual.refs) in row_numbers
     partial = [] if is_number else _partial(ours, theirs, usual)
     _check_agreement([*joins, *partial])
-    has_common_ids = any(row is not None for join in partial for row in join.rows)
+    has_common_ids = any(join.has_common_ids for join in partial)
     if has_common_ids and not is_id_name(best.refs) and usual is not None:
         return usual
     is_position = best.numbers_rows and best.preds in UNNAMED and best.refs in UNNAMED
@@ -161,9 +168,8 @@ def _named(preds: Table, refs: Table, wanted: str) -> Pairing:
     fields = []
     for table, other in ((preds, refs), (refs, preds)):
         usual = [name for name in table.usual_ids if name not in UNNAMED]
-        is_elsewhere = find_columns(other.columns, wanted) and not find_columns(
-            table.columns, wanted
-        )
+        is_here = find_columns(table.columns, wanted)
+        is_elsewhere = find_columns(other.columns, wanted) and not is_here
         if is_elsewhere and usual:
             fields.append(usual[0])
         else:
@@ -178,7 +184,8 @@ def _joins(ours: _Side, theirs: _Side, *, several: bool) -> list[_Join]:
     for name, ids in ours.unique.items():
         by_values.setdefault(frozenset(ids), []).append(name)
     joins = []
-    for other, ids in (theirs.ids if several else theirs.unique).items():
+    columns = theirs.ids if several else theirs.unique
+    for other, ids in columns.items():
         for name in by_values.get(frozenset(ids), ()):
             if not _may_join(name, other, ids):
                 continue
@@ -223,17 +230,22 @@ def _rank(join: _Join, preds: Table, refs: Table) -> tuple[int, int, int]:
         likeness = 1
     else:
         likeness = 2
-    place = refs.usual_ids.index(join.refs) if join.refs in refs.usual_ids else 0
-    return likeness, int(normalise_name(join.preds) != normalise_name(join.refs)), place
+    has_two_names = normalise_name(join.preds) != normalise_name(join.refs)
+    place = 0
+    if join.refs in refs.usual_ids:
+        place = refs.usual_ids.index(join.refs)
+    return likeness, int(has_two_names), place
 
 
 def _usual(ours: _Side, theirs: _Side) -> Pairing | None:
     """Return the columns that are called like ids, whether or not their values are the same."""
-    best, most = None, -1
+    best = None
+    most = -1
     for ours_name, theirs_name in product(ours.table.usual_ids, theirs.table.usual_ids):
         common = {*ours.ids.get(ours_name, ())} & {*theirs.ids.get(theirs_name, ())}
         if len(common) > most:
-            best, most = Pairing(ours_name, theirs_name), len(common)
+            best = Pairing(ours_name, theirs_name)
+            most = len(common)
     if best is not None:
         return best
     for name in filter(is_id_name, theirs.unique):
@@ -292,7 +304,8 @@ def _check_position(preds: Table, refs: Table) -> None:
         )
     for name in _not_reports(refs):
         for alike in find_columns(_not_reports(preds), name):
-            theirs, ours = map(_texts, (refs.columns[name], preds.columns[alike]))
+            theirs = _texts(refs.columns[name])
+            ours = _texts(preds.columns[alike])
             if ours != theirs and Counter(ours) == Counter(theirs):
                 raise JudgeError(
                     f"{preds.name} and {refs.name} have no ids to join by, and the values of "
@@ -303,9 +316,9 @@ def _check_position(preds: Table, refs: Table) -> None:
 
 def _not_reports(table: Table) -> list[str]:
     """Return the columns of a table that hold no reports."""
-    reports = {
-        name for role in _TEXT_ROLES for name in columns_for(table.columns, role)
-    }
+    reports: set[str] = set()
+    for role in REPORT_ROLES:
+        reports |= {*columns_for(table.columns, role)}
     return [name for name in table.columns if name not in reports]
 
 
@@ -318,8 +331,6 @@ def _or_name_them(table: Table) -> str:
     if table.file is None and list(table.columns) == [TEXT]:
         return ", or give study_ids for both sides"
     fields = [name for name in _not_reports(table) if name not in UNNAMED]
-    return (
-        f", or say which field has them with --column id: {join_names(fields)}"
-        if fields
-        else ""
-    )
+    if not fields:
+        return ""
+    return f", or say which field has them with --column id: {join_names(fields)}"

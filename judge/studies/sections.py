@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
 
+from judge.report_sections import (
+    FINDINGS,
+    JUDGED_SECTIONS,
+    SECTION_NAMES,
+    WHOLE_REPORT,
+)
 from judge.studies.columns import (
+    REPORT_ROLES,
     TEXT,
     NamedFields,
     columns_for,
@@ -16,26 +22,24 @@ from judge.studies.columns import (
     join_names,
 )
 from judge.studies.headings import SplitReport, split_report, without_blank_sections
+from judge.studies.input_table import InputPair, InputTable
 from judge.text import says_nothing
 from judge.types import JudgeError
 
-Section = Literal["findings", "impression", "report"]
-
-SECTIONS: tuple[Section, ...] = ("findings", "impression", "report")
-"""The sections that can be judged."""
-
 Fields = dict[str, str]
-"""The fields of a side's reports, by `findings`, `impression` and `whole`, where there are such."""
+"""The fields of a side's reports: by the name of a section, or by `WHOLE`."""
 
-_TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
-_PARTS = {"findings": ("findings",), "impression": ("impression",)}
+WHOLE = "whole"
+"""The field of reports in one piece, whose sections are found by their headings."""
+
+_SECTION_ROLES = {section.name: (section.name,) for section in JUDGED_SECTIONS}
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
     """The reports of one side: a table of their sections, and what the headings did to them.
 
-    `table` has `findings`, `impression` and `report` by study id, None for a missing text. `split`
+    `table` has a column for each of `SECTION_NAMES` by study id, None for a missing text. `split`
     has the parts of each report that was split at headings; `n_whole` counts the reports that have
     a text in one piece.
     """
@@ -45,114 +49,139 @@ class Reports:
     n_whole: int
 
 
-def known_section(section: str | None) -> Section | None:
-    """Return the section with this name; raises `JudgeError` for an unknown name."""
-    known = next((known for known in SECTIONS if known == section), None)
-    if known == section:
-        return known
-    raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+def known_section(section: str | None) -> str | None:
+    """Return the section; raises `JudgeError` for a name that is not in `SECTION_NAMES`."""
+    if section is None or section in SECTION_NAMES:
+        return section
+    raise JudgeError(
+        f"unknown section {section!r}; there are: {', '.join(SECTION_NAMES)}"
+    )
 
 
-def report_fields(
-    preds: pd.DataFrame, refs: pd.DataFrame, fields: NamedFields
-) -> tuple[Fields, Fields]:
-    """Return the fields of the candidates and of the references, which may be in one table."""
-    is_one = preds is refs
-    candidate = _named_fields(preds, fields.candidate, "candidate")
-    reference = _named_fields(refs, fields.reference, "reference")
-    if is_one and candidate and candidate == reference:
+def report_fields(pair: InputPair, fields: NamedFields) -> tuple[Fields, Fields]:
+    """Return the fields of the candidates and of the references.
+
+    Raises `JudgeError` where a side has none, or several that differ.
+    """
+    candidate = _named_fields(pair.preds, fields.candidate, "candidate")
+    reference = _named_fields(pair.refs, fields.reference, "reference")
+    if pair.is_one_table and candidate and candidate == reference:
         raise JudgeError(
             f"--column candidate and --column reference both name {fields.candidate}"
         )
     if not candidate:
-        taken = reference.values() if is_one else ()
-        candidate = _find_fields(preds, "candidate", {"whole": ("candidate",)}, taken)
-    if not reference and (candidate or not is_one):
-        taken = candidate.values() if is_one else ()
-        parts = _PARTS | {"whole": ("report", "reference")}
-        reference = _find_fields(refs, "reference", parts, taken)
-    if (
-        not candidate and not is_one
-    ):  # a section is a candidate's too, in their own file
         candidate = _find_fields(
-            preds, "candidate", _PARTS | {"whole": ("report",)}, ()
+            pair.preds,
+            "candidate",
+            parts={WHOLE: ("candidate",)},
+            taken=_taken(pair, reference),
         )
-    for side, frame, chosen in (
-        ("candidate", preds, candidate),
-        ("reference", refs, reference),
-    ):
-        if not chosen:
-            raise JudgeError(_no_text(side, frame, preds, refs))
+    if not reference and (candidate or not pair.is_one_table):
+        reference = _find_fields(
+            pair.refs,
+            "reference",
+            parts=_SECTION_ROLES | {WHOLE: (WHOLE_REPORT, "reference")},
+            taken=_taken(pair, candidate),
+        )
+    # In a file of their own, candidates may be in columns of sections too.
+    if not candidate and not pair.is_one_table:
+        candidate = _find_fields(
+            pair.preds,
+            "candidate",
+            parts=_SECTION_ROLES | {WHOLE: (WHOLE_REPORT,)},
+            taken=(),
+        )
+    if not candidate:
+        raise JudgeError(_no_text("candidate", pair.preds, pair))
+    if not reference:
+        raise JudgeError(_no_text("reference", pair.refs, pair))
     return candidate, reference
 
 
-def _no_text(
-    side: str, frame: pd.DataFrame, preds: pd.DataFrame, refs: pd.DataFrame
-) -> str:
+def _taken(pair: InputPair, fields: Fields) -> Collection[str]:
+    """Return the columns that the other side has in the same table."""
+    if not pair.is_one_table:
+        return ()
+    return fields.values()
+
+
+def _no_text(side: str, table: InputTable, pair: InputPair) -> str:
     """Return why a table has no reports of a side, and what to do."""
-    names = join_names(str(name) for name in (frame.index.name, *frame.columns) if name)
-    what = f"{frame.attrs['name']} has no field of {side}s, only: {names}"
-    if preds is not refs and _are_swapped(preds, refs):
+    columns = [table.frame.index.name, *table.frame.columns]
+    names = join_names(str(name) for name in columns if name)
+    what = f"{table.name} has no field of {side}s, only: {names}"
+    if not pair.is_one_table and _are_swapped(pair):
         return f"{what}. Are PREDS and REFS swapped? PREDS, the candidates, comes first"
-    say = f"say which field has them, --column {side}=FIELD"
-    return (
-        f"{what}; {say}, or give two files, PREDS and REFS"
-        if preds is refs
-        else f"{what}; {say}"
-    )
+    advice = f"{what}; say which field has them, --column {side}=FIELD"
+    if pair.is_one_table:
+        return f"{advice}, or give two files, PREDS and REFS"
+    return advice
 
 
-def _are_swapped(preds: pd.DataFrame, refs: pd.DataFrame) -> bool:
+def _are_swapped(pair: InputPair) -> bool:
     """Return whether the names of fields say that PREDS has references and REFS candidates."""
-    has_candidates = bool(columns_for(refs.columns, "candidate"))
-    return has_candidates and not columns_for(preds.columns, "candidate")
+    in_refs = columns_for(pair.refs.frame.columns, "candidate")
+    in_preds = columns_for(pair.preds.frame.columns, "candidate")
+    return bool(in_refs) and not in_preds
 
 
-def _named_fields(frame: pd.DataFrame, wanted: str | None, side: str) -> Fields:
+def _named_fields(table: InputTable, wanted: str | None, side: str) -> Fields:
+    """Return the field that the user names, by the section that its name says."""
     if wanted is None:
         return {}
-    name = find_column(frame.columns, wanted, f"--column {side}", frame.attrs["name"])
-    return {next((part for part in _PARTS if columns_for([name], part)), "whole"): name}
+    name = find_column(table.frame.columns, wanted, f"--column {side}", table.name)
+    for section in JUDGED_SECTIONS:
+        if columns_for([name], section.name):
+            return {section.name: name}
+    return {WHOLE: name}
 
 
 def _find_fields(
-    frame: pd.DataFrame,
+    table: InputTable,
     side: str,
+    *,
     parts: Mapping[str, Sequence[str]],
     taken: Collection[str],
 ) -> Fields:
+    """Return the first column of each part's roles that has reports.
+
+    Raises `JudgeError` where two columns of a part have other texts.
+    """
+    frame = table.frame
     fields = {}
     for part, roles in parts.items():
-        names = [name for role in roles for name in columns_for(frame.columns, role)]
-        # A number may be called `target`; a list is refused with a word about --references.
+        names: list[str] = []
+        for role in roles:
+            names += columns_for(frame.columns, role)
         names = [
-            name
-            for name in names
-            if name not in taken
-            and (
-                name == TEXT
-                or _may_be_text(frame[name])
-                or list in map(type, frame[name])
-            )
+            name for name in names if name not in taken and _may_be_reports(frame, name)
         ]
         names = [name for name in names if _has_reports(frame[name])] or names
-        if odd := [
-            name for name in names if list(frame[name]) != list(frame[names[0]])
-        ]:
-            which = f"say by --column {side} which field holds the {side}"
+        if not names:
+            continue
+        texts = list(frame[names[0]])
+        odd = [name for name in names if list(frame[name]) != texts]
+        if odd:
             raise JudgeError(
-                f"{frame.attrs['name']}: {which}: {join_names([names[0], *odd])}"
+                f"{table.name}: say by --column {side} which field holds the {side}: "
+                f"{join_names([names[0], *odd])}"
             )
-        if names:
-            fields[part] = names[0]
+        fields[part] = names[0]
     return fields
+
+
+def _may_be_reports(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether a column with a known name may hold reports.
+
+    A number may be called `target`; a list is refused later, with a word about --references.
+    """
+    return name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name])
 
 
 def is_report_field(name: str, column: Iterable[object]) -> bool:
     """Return whether a field holds report text, which is not kept beside the study."""
-    return any(columns_for([name], role) for role in _TEXT_ROLES) and _may_be_text(
-        column
-    )
+    has_known_name = any(columns_for([name], role) for role in REPORT_ROLES)
+    return has_known_name and _may_be_text(column)
 
 
 def _has_reports(column: Iterable[object]) -> bool:
@@ -168,7 +197,7 @@ def _may_be_text(column: Iterable[object]) -> bool:
 
 
 def read_reports(
-    frame: pd.DataFrame,
+    table: InputTable,
     fields: Fields,
     *,
     are_candidates: bool = False,
@@ -180,50 +209,67 @@ def read_reports(
     the model wrote nothing; a null too, unless `null_is_missing`. A candidate without headings is
     taken for any section. One that has only an impression has what stands before it as findings,
     and one that lacks a section otherwise is "" there. Blank sections of a whole report are left
-    out of it.
+    out of it. Raises `JudgeError` for a value that is no text.
     """
-    sides = {
-        part: _texts(frame, fields.get(part))
-        for part in ("findings", "impression", "whole")
+    columns = {
+        part: _texts(table, fields.get(part)) for part in (*_SECTION_ROLES, WHOLE)
     }
     rows: list[dict[str, str | None]] = []
     split: dict[str, SplitReport] = {}
-    for place, study_id in enumerate(frame.index):
-        texts = {part: column[place] for part, column in sides.items()}
-        whole = texts["whole"]
-        parts = None if says_nothing(whole) else split_report(str(whole))
+    for at, study_id in enumerate(table.frame.index):
+        texts = {part: column[at] for part, column in columns.items()}
+        parts = None
+        if not says_nothing(texts[WHOLE]):
+            parts = split_report(str(texts[WHOLE]))
         if parts is not None and parts.has_headings:
             split[study_id] = parts
-        row: dict[str, str | None] = {}
-        for name in _PARTS:
-            text = texts[name] if not says_nothing(texts[name]) else None
-            if text is None and parts is not None:
-                text = _from_whole(parts, name, are_candidates=are_candidates)
-            row[name] = text
-        row["report"] = _whole_report(whole, row)
-        if are_candidates:
-            is_null = null_is_missing and all(text is None for text in texts.values())
-            for name in () if is_null else SECTIONS:
-                has_field = "whole" in fields or name in fields or name == "report"
-                if row[name] is None and has_field:
-                    row[name] = ""
+        row = _sections_of(texts, parts, are_candidates=are_candidates)
+        row[WHOLE_REPORT] = _whole_report(texts[WHOLE], row)
+        is_null = null_is_missing and all(text is None for text in texts.values())
+        if are_candidates and not is_null:
+            _fill_with_empty(row, fields)
         rows.append(row)
-    n_whole = sum(not says_nothing(whole) for whole in sides["whole"])
-    return Reports(
-        pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object), split, n_whole
+    n_whole = sum(not says_nothing(whole) for whole in columns[WHOLE])
+    sections = pd.DataFrame(
+        rows, index=table.frame.index, columns=list(SECTION_NAMES), dtype=object
     )
+    return Reports(sections, split, n_whole)
+
+
+def _sections_of(
+    texts: Mapping[str, str | None], parts: SplitReport | None, *, are_candidates: bool
+) -> dict[str, str | None]:
+    """Return each section from its own column, else from the report in one piece."""
+    sections: dict[str, str | None] = {}
+    for name in _SECTION_ROLES:
+        text = texts[name]
+        if not says_nothing(text):
+            sections[name] = text
+        elif parts is not None:
+            sections[name] = _from_whole(parts, name, are_candidates=are_candidates)
+        else:
+            sections[name] = None
+    return sections
+
+
+def _fill_with_empty(row: dict[str, str | None], fields: Fields) -> None:
+    """Make a candidate's missing texts empty, where its table has a field for them."""
+    for name in SECTION_NAMES:
+        has_field = WHOLE in fields or name in fields or name == WHOLE_REPORT
+        if row[name] is None and has_field:
+            row[name] = ""
 
 
 def _from_whole(parts: SplitReport, name: str, *, are_candidates: bool) -> str | None:
     """Return a section of a report in one piece, None where it is missing or blank."""
     text = parts.section(name)
-    if text is None and are_candidates:
-        if not parts.has_headings:
-            text = parts.preamble
-        elif name == "findings":
-            # What a model writes before "Impression:" are findings, with or without a heading.
-            text = parts.preamble
-    return None if says_nothing(text) else text
+    # What a model writes before "Impression:" are findings, with or without a heading.
+    is_before_headings = not parts.has_headings or name == FINDINGS
+    if text is None and are_candidates and is_before_headings:
+        text = parts.preamble
+    if says_nothing(text):
+        return None
+    return text
 
 
 def _whole_report(whole: str | None, sections: Mapping[str, str | None]) -> str | None:
@@ -231,38 +277,43 @@ def _whole_report(whole: str | None, sections: Mapping[str, str | None]) -> str 
     if not says_nothing(whole):
         report = without_blank_sections(str(whole))
         return None if says_nothing(report) else report
-    filled = [f"{name.title()}: {text}" for name, text in sections.items() if text]
+    filled = [
+        f"{section.label}: {sections[section.name]}"
+        for section in JUDGED_SECTIONS
+        if sections[section.name]
+    ]
     return " ".join(filled) or None
 
 
-def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
+def _texts(table: InputTable, name: str | None) -> list[str | None]:
     """Return a column of reports, each as a text or None; a list of one text is that text."""
     if name is None:
-        return [None] * len(frame)
-    texts = []
-    for study_id, value in frame[name].items():
+        return [None] * len(table.frame)
+    texts: list[str | None] = []
+    for study_id, cell in table.frame[name].items():
+        value = cell
         if isinstance(value, list | tuple) and len(value) < 2:
             value = value[0] if value else None
-        if value is not None and not isinstance(value, str):
-            raise JudgeError(_not_a_text(frame, name, study_id, value))
-        text = (
-            None
-            if value is None
-            else value.replace("\r\n", "\n").replace("\r", "\n").strip()
-        )
-        texts.append(text)
+        if value is None:
+            texts.append(None)
+        elif isinstance(value, str):
+            texts.append(value.replace("\r\n", "\n").replace("\r", "\n").strip())
+        else:
+            which = f"{table.name}: {name!r} of study {study_id!r}"
+            raise JudgeError(f"{which} {_not_a_text(value)}")
     return texts
 
 
-def _not_a_text(frame: pd.DataFrame, name: str, study_id: object, value: object) -> str:
-    which = f"{frame.attrs['name']}: {name!r} of study {study_id!r}"
+def _not_a_text(value: object) -> str:
     if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
-        return f"{which} has {len(value)} texts; --references best or mean takes several references"
-    return f"{which} is not a text but a {type(value).__name__}"
+        return f"has {len(value)} texts; --references best or mean takes several references"
+    return f"is not a text but a {type(value).__name__}"
 
 
-def usual_section(references: pd.DataFrame) -> Section:
+def usual_section(references: pd.DataFrame) -> str:
     """Return the section that is judged by default: findings, if at least half have them."""
-    n_findings = int(references["findings"].notna().sum())
-    n_filled = int(references["report"].notna().sum())
-    return "findings" if 0 < n_filled <= n_findings * 2 else "report"
+    n_findings = int(references[FINDINGS].notna().sum())
+    n_filled = int(references[WHOLE_REPORT].notna().sum())
+    if 0 < n_filled <= n_findings * 2:
+        return FINDINGS
+    return WHOLE_REPORT

@@ -11,26 +11,32 @@ from typing import Any, Self
 from judge import jsonio
 from judge.signature import random_rank
 from judge.studies.columns import as_text, find_column, normalise_name
-from judge.studies.sections import Section
+from judge.studies.input_table import InputFile
 from judge.text import says_nothing
 from judge.types import MODALITIES, JudgeError, Study
 
 CONTEXT_FIELDS = (
-    *("context", "age", "patient_age", "sex", "patient_sex", "gender"),
-    *(
-        "indication",
-        "indications",
-        "history",
-        "clinical_history",
-        "clinical_indication",
-    ),
-    *(
-        "clinical_information",
-        "clinical_data",
-        "reason_for_exam",
-        "reason_for_examination",
-    ),
-    *("procedure", "exam", "examination", "technique", "comparison", "comparisons"),
+    "context",
+    "age",
+    "patient_age",
+    "sex",
+    "patient_sex",
+    "gender",
+    "indication",
+    "indications",
+    "history",
+    "clinical_history",
+    "clinical_indication",
+    "clinical_information",
+    "clinical_data",
+    "reason_for_exam",
+    "reason_for_examination",
+    "procedure",
+    "exam",
+    "examination",
+    "technique",
+    "comparison",
+    "comparisons",
 )
 """Names of fields that describe the patient and the examination."""
 
@@ -83,20 +89,21 @@ class JudgeContext:
         return {"context": context, "prior": prior, "modality": self.modality}
 
     @property
-    def signature(self) -> list[str]:
-        """The parts of a signature that name the fields; none where nothing is shown."""
-        parts = {
+    def shown(self) -> dict[str, list[str]]:
+        """The fields that are shown by what they are, each as a signature names it.
+
+        Keys: those of `context`, `prior` and `modality` that have any.
+        """
+        fields = {
             "context": self.context,
             "prior": (self.prior,),
             "modality": (self.modality,),
         }
-        names = {
-            part: [_quoted(name) for name in fields if name]
-            for part, fields in parts.items()
+        named = {
+            part: [_quoted(name) for name in names if name]
+            for part, names in fields.items()
         }
-        return [
-            f"{part}:{','.join(fields)}" for part, fields in names.items() if fields
-        ]
+        return {part: names for part, names in named.items() if names}
 
 
 def attach_context(
@@ -129,7 +136,8 @@ def attach_context(
             )
     if modality is not None:
         code = modality.strip().lower()
-        if (code := _DICOM.get(code, code)) not in MODALITIES:
+        code = _DICOM.get(code, code)
+        if code not in MODALITIES:
             raise JudgeError(
                 f"unknown modality {modality!r}; there are: {', '.join(MODALITIES)}"
             )
@@ -176,8 +184,10 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
 
 def _without_tags(text: str) -> str:
     """Return a text without the tags at its start and its end."""
-    while (shorter := _TAG.sub("", text)) != text:
+    shorter = _TAG.sub("", text)
+    while shorter != text:
         text = shorter
+        shorter = _TAG.sub("", text)
     return text.strip()
 
 
@@ -199,9 +209,8 @@ def compares(report: str) -> bool:
 def _quoted(name: str) -> str:
     if name != "none" and not any(mark in name for mark in ',|"'):
         return name
-    return json.dumps(name, ensure_ascii=False).replace(
-        "|", "\\u007c"
-    )  # a signature's separator
+    quoted = json.dumps(name, ensure_ascii=False)
+    return quoted.replace("|", "\\u007c")  # which separates the parts of a signature
 
 
 _COLUMNS = (
@@ -214,17 +223,7 @@ _COLUMNS = (
 """The columns of a study set beside its ids, its fields and its further references."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """A file that was read as `preds`, `refs` or `both`; `sha256` is of its bytes as they are."""
-
-    path: str
-    role: str
-    sha256: str
-    n_records: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudySet:
     """Studies as parallel columns, in the order of the references.
 
@@ -240,7 +239,7 @@ class StudySet:
     study_classes: tuple[str | None, ...]
     class_inferred: tuple[bool, ...]
     full_references: tuple[str, ...]
-    section: Section
+    section: str
     fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     of_candidates: frozenset[str] = frozenset()
     class_field: str | None = None
@@ -272,17 +271,18 @@ class StudySet:
             columns["every_reference"] = self.every_reference
         for name, column in columns.items():
             columns[name] = tuple(column[row] for row in rows)
-        fields = {
-            name: tuple(column[row] for row in rows)
-            for name, column in self.fields.items()
-        }
-        ids = [self.study_ids[row] for row in rows] if study_ids is None else study_ids
-        return replace(self, study_ids=tuple(ids), fields=fields, **columns)
+        fields = {}
+        for name, values in self.fields.items():
+            fields[name] = tuple(values[row] for row in rows)
+        if study_ids is None:
+            study_ids = [self.study_ids[row] for row in rows]
+        return replace(self, study_ids=tuple(study_ids), fields=fields, **columns)
 
     def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
         ranks = [random_rank("study", seed, study_id) for study_id in self.study_ids]
-        return self.take(sorted(sorted(range(len(self)), key=ranks.__getitem__)[:n]))
+        drawn = sorted(range(len(self)), key=ranks.__getitem__)[:n]
+        return self.take(sorted(drawn))
 
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""
@@ -301,4 +301,6 @@ class StudySet:
 def first_ids(ids: Sequence[str]) -> str:
     """Return the first few ids, each cut to a readable length."""
     shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:5]]
-    return ", ".join(shown) + (", ..." if len(ids) > 5 else "")
+    if len(ids) > 5:
+        shown.append("...")
+    return ", ".join(shown)

@@ -79,11 +79,11 @@ def highlights(
     marked = {}
     for side, text in {"reference": reference, "candidate": candidate}.items():
         report = _Report(text)
-        marks = [
-            (span, number)
-            for number, error in enumerate(errors)
-            for span in _spans(report, error, in_candidate=side == "candidate")
-        ]
+        in_candidate = side == "candidate"
+        marks: list[tuple[Span, int]] = []
+        for number, error in enumerate(errors):
+            spans = _spans(report, error, in_candidate=in_candidate)
+            marks += [(span, number) for span in spans]
         marked[side] = segments(text, marks)
     return marked
 

@@ -80,9 +80,8 @@ def _marked(
 def _annotation(
     view: Mapping[str, Any], measures: Measures, rubric: Rubric
 ) -> Iterator[RenderableType]:
-    if scores := [
-        _measured(measures, measure) for measure in rubric.with_role("score")
-    ]:
+    scores = [_measured(measures, measure) for measure in rubric.with_role("score")]
+    if scores:
         yield from _heading(f"Scores: {', '.join(scores)}")
     for check in rubric.with_role("check"):
         yield _line(_measured(measures, check, ": "))
@@ -176,11 +175,9 @@ def _worded(row: Row, change: str, style: str) -> Text:
 def _item_text(item: Mapping[str, Any], rubric: Rubric) -> str:
     kind = rubric.kind(item["kind"])
     facets = [rubric.facet(name) for name in kind.facets if name != kind.graded_by]
-    before = [
-        facet.text(value)
-        for facet in facets
-        for value in item["labels"].get(facet.name, ())
-    ]
+    before: list[str] = []
+    for facet in facets:
+        before += map(facet.text, item["labels"].get(facet.name, ()))
     if item["side"]:
         before.append(f"in the {item['side']}")
     if item["links"]:

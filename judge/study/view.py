@@ -65,12 +65,12 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 
 def _warnings(annotation: Mapping[str, Any]) -> list[str]:
     """Return the warnings about an answer, and those about its items with the item's text."""
-    said = [
-        f"{warning}: {item['text'] or item['edit']['corrected']}"
-        for item in annotation["items"]
-        for warning in item.get("warnings", ())
-    ]
-    return [*annotation["warnings"], *dict.fromkeys(said)]
+    said: dict[str, None] = {}
+    for item in annotation["items"]:
+        for warning in item.get("warnings", ()):
+            text = item["text"] or item["edit"]["corrected"]
+            said[f"{warning}: {text}"] = None
+    return [*annotation["warnings"], *said]
 
 
 def graded_items(
@@ -113,20 +113,21 @@ def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, An
 
 
 def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
-    facets = map(rubric.facet, kind.facets)
-    labels = [f.text(value) for f in facets for value in item["labels"].get(f.name, ())]
+    labels: list[str] = []
+    for facet in map(rubric.facet, kind.facets):
+        labels += map(facet.text, item["labels"].get(facet.name, ()))
     return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
 
 
 def _stated(measures: Measures, kind: Kind, rubric: Rubric) -> list[str]:
-    return [
-        f"{measure.label}: {number}"
-        for measure in rubric.measures
-        if (counts := measure.counts)
-        and counts.kind == kind.name
-        and len(counts.labels) == len(kind.facets)
-        and (number := measures[measure.name])
-    ]
+    stated = []
+    for measure in rubric.measures:
+        counts, number = measure.counts, measures[measure.name]
+        if counts is None or counts.kind != kind.name or not number:
+            continue
+        if len(counts.labels) == len(kind.facets):
+            stated.append(f"{measure.label}: {number}")
+    return stated
 
 
 def _stated_otherwise(

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from judge.rubrics.contract import Rubric, Source, Statistic, source
-from judge.signature import Signature
+from judge.manifest import JudgedBy, RunManifest, RunSummary
+from judge.rubrics.contract import Rubric, Source, source
+from judge.stats.statistic import Statistic
+from judge.stats.summary import estimate_of
 from judge.tables.forms import latex
-from judge.text import counted, left_out, number, recognised_text
+from judge.tables.kinds import figure_kind, printed
+from judge.text import counted, left_out, recognised_text
 
-_WILSON = source("wilson1927probable")
-_INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
-    "mean": (
-        "for means on the logit or logarithmic scale, at its end by Wilson's score method",
-        (_WILSON,),
-    ),
-    "rate": ("for rates by Wilson's score method", (_WILSON,)),
-    "ratio": ("for ratios by a bootstrap", (source("efron1993bootstrap"),)),
-}
-_TOLD = ("prompt", "sampling", "samples", "reask", "context", "prior", "modality")
+_TOLD = ("prompt", "sampling", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
 
 
@@ -77,111 +70,108 @@ def program(version: str) -> Source:
 
 
 def citation(
-    manifest: Mapping[str, Any],
-    summary: Mapping[str, Any],
-    parts: Mapping[str, str],
+    manifest: RunManifest,
+    summary: RunSummary,
     rubric: Rubric,
     packages: Sequence[str] = (),
 ) -> Citation:
     """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
-    version = parts.get("version", "unknown")
-    model = f"of {summary['model']} " if summary.get("model") else ""
+    version = manifest.version
+    model = f"of {summary.model} " if summary.model else ""
     tool = (
         f"{_listed(packages)}, run with judge {version}"
         if packages
         else f"judge {version}"
     )
     shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
-    n = counted(summary["n_studies"], "study", "studies")
-    begins = f"The reports {model}on {n} (section {summary['section']}) were compared with the "
+    n = counted(summary.n_studies, "study", "studies")
+    begins = (
+        f"The reports {model}on {n} (section {summary.section}) were compared with the "
+    )
     figures = "; ".join(_figure(summary, statistic) for statistic in shown)
     pieces: list[str | Works] = [
         f"{begins}reference reports with {rubric.title}",
         rubric.sources,
-        f", version {parts['rubric'].partition(':')[2]} of the rubric in {tool}",
+        f", version {manifest.rubric_version} of the rubric in {tool}",
         (program(version),),
-        f". {_judge(manifest, parts)} {_coverage(summary, parts)} ",
+        f". {_judge(manifest)} {_coverage(manifest, summary)} ",
         f"Over all studies, {figures}. ",
         *_intervals(summary, [*shown]),
-        f"The signature of the run is {summary['signature']}.",
+        f"The signature of the run is {summary.signature}.",
     ]
     return Citation(
         tuple(re.sub(r"\s+", " ", p) if isinstance(p, str) else p for p in pieces if p)
     )
 
 
-def _intervals(
-    summary: Mapping[str, Any], shown: Sequence[Statistic]
-) -> list[str | Works]:
-    has_interval = (
-        s for s in shown if summary["statistics"][s.name]["low"] is not None
-    )
-    kinds = dict.fromkeys(statistic.kind for statistic in has_interval)
-    by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
+def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
+    has_interval = [s for s in shown if estimate_of(summary, s).low is not None]
+    methods = {one.interval_words: one.interval_sources for one in has_interval}
+    by = f" by {summary.intervals_by}" if summary.intervals_by else ""
     pieces: list[str | Works] = []
-    for kind in kinds:
-        text, sources = _INTERVALS[kind]
+    for text, sources in methods.items():
         start = ", " if pieces else f"95% confidence intervals (CI) were computed{by} "
-        pieces += [f"{start}{text}", sources]
+        pieces += [f"{start}{text}", tuple(map(source, sources))]
     return [*pieces, ". "] if pieces else []
 
 
-def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
-    judge, combined = manifest["judge"], manifest.get("combined")
-    if "reading" in manifest:
-        return f"The reader was {judge['name'].removeprefix('reader:')}."
-    note = f" ({judge['note']})" if judge["note"] else ""
-    judges = [parts]
-    if combined and combined["of"] == "judge":
-        judges = [Signature.parse(part["signature"]) for part in combined["parts"]]
+def _judge(manifest: RunManifest) -> str:
+    judge, combined = manifest.judge, manifest.combined
+    if manifest.reading is not None:
+        return f"The reader was {judge.name.removeprefix('reader:')}."
+    note = f" ({judge.note})" if judge.note else ""
+    judges: list[JudgedBy] = [manifest]
+    if combined and combined.of == "judge":
+        judges = [part.judged_by for part in combined.parts if part.judged_by]
     text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
-    if understood := recognised_text(manifest.get("recognised")):
+    understood = recognised_text(manifest.recognised)
+    if understood:
         text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
-        names = (
-            f"{combined['of']}s {_listed([part['name'] for part in combined['parts']])}"
-        )
-        rule = f"combined by the rule {combined['rule']}"
+        names = f"{combined.of}s {_listed([part.name for part in combined.parts])}"
+        rule = f"combined by the rule {combined.rule}"
         text += f" A study's numbers are those of the {names}, {rule}."
     return text
 
 
-def _settings(parts: Mapping[str, str]) -> str:
+def _settings(judged_by: JudgedBy) -> str:
     """Return a judge with what it was asked with and told, as the signature names these."""
+    parts = judged_by.settings()
     named = (name for name in _TOLD if parts.get(name, "none") not in ("none", "0"))
     told = [f"{name} {parts[name]}" for name in named]
     settings = f" ({'; '.join(told).replace(',', ', ')})" if told else ""
     return f"{parts['judge']}{settings}"
 
 
-def _coverage(summary: Mapping[str, Any], parts: Mapping[str, str]) -> str:
-    n, scored = summary["n_studies"], summary["n_scored"]
+def _coverage(manifest: RunManifest, summary: RunSummary) -> str:
+    n, scored = summary.n_studies, summary.n_scored
     text = "Every study was scored"
     if n != scored:
         text = (
-            f"{scored:,} of {n:,} studies were scored; the others, {summary['n_unparsed']:,} with "
-            f"an answer that could not be read and {summary['n_failed']:,} not judged, are in no "
+            f"{scored:,} of {n:,} studies were scored; the others, {summary.n_unparsed:,} with "
+            f"an answer that could not be read and {summary.n_failed:,} not judged, are in no "
             "figure"
         )
-    if summary["omitted"]:
-        text += f"; left out before that: {left_out(summary['omitted'])}"
-    shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
-    return f"{text}.{shard}"
+    if summary.omitted:
+        text += f"; left out before that: {left_out(summary.omitted)}"
+    if manifest.shard is None:
+        return f"{text}."
+    return f"{text}. These are shard {manifest.shard} of a set."
 
 
-def _figure(summary: Mapping[str, Any], statistic: Statistic) -> str:
+def _figure(summary: RunSummary, statistic: Statistic) -> str:
     """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
-    data, is_rate = summary["statistics"][statistic.name], statistic.kind == "rate"
-    scale, digits = (100, 1) if is_rate else (1, 3)
-    ends = (data["value"], data["low"], data["high"])
-    value, low, high = (None if end is None else scale * end for end in ends)
-    beside = [f"{data['k']}/{data['n']}"] if is_rate else []
-    if low is not None:
-        to = " to " if low < 0 else "-"
-        beside.append(f"95% CI {number(low, digits)}{to}{number(high, digits)}")
-    if n := data.get("n_undefined"):
-        beside.append(f"undefined in {counted(n, 'study', 'studies')}")
-    figure = number(value, digits) + ("%" if is_rate and value is not None else "")
+    estimate = estimate_of(summary, statistic)
+    is_rate = statistic.is_share
+    text = printed(estimate, figure_kind(is_share=is_rate))
+    beside = [f"{estimate.k}/{estimate.n}"] if is_rate else []
+    if estimate.low is not None:
+        between = " to " if estimate.low < 0 else "-"
+        beside.append(f"95% CI {text.ends(between)}")
+    if estimate.n_undefined:
+        n_undefined = counted(estimate.n_undefined, "study", "studies")
+        beside.append(f"undefined in {n_undefined}")
+    figure = text.figure
     brackets = f" ({'; '.join(beside)})" if beside else ""
     definition = statistic.definition or ""
     without = definition.removeprefix("studies without ")

@@ -12,25 +12,23 @@ from judge import rubrics
 from judge.comparing.comparison import ComparedRuns
 from judge.comparing.gate import Gate
 from judge.rubrics.contract import Rubric, Tally
-from judge.stats.intervals import Estimate as Counted
+from judge.stats.estimate import Estimate
 from judge.stats.metric import Metric
-from judge.stats.scores import Cell as Score
-from judge.stats.scores import Cut, Group, ScoreMatrix, item_counts, parts_of
+from judge.stats.scores import Cut, Group
 from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
 from judge.stats.summary import fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,
     Document,
-    Estimate,
     Fact,
-    Kind,
+    ShownEstimate,
     Table,
-    columns,
     definitions,
     field_columns,
     table_of,
 )
+from judge.tables.kinds import Kind, difference_kind, figure_kind
 from judge.tables.run import class_facts
 from judge.text import counted, group_value, left_out
 
@@ -39,12 +37,23 @@ if TYPE_CHECKING:
 
 _WIDEST = 6  # metrics that fit beside each other on a page
 _ALL_PAIRS = 15  # of six models; of more models each is printed with the next in rank
-_MODEL = Column("model", "model")
+_MODEL = Column("model")
 _CHECKS = (
-    *("metric", "rule", "verdict", "n|studies|count", "baseline|earlier run|number"),
-    *("value|run|number", "difference||difference", "p_holm|p (Holm)|p", "reason|why"),
+    Column("metric"),
+    Column("rule"),
+    Column("verdict"),
+    Column("n", "studies", kind=Kind.COUNT),
+    Column("baseline", "earlier run", kind=Kind.NUMBER),
+    Column("value", "run", kind=Kind.NUMBER),
+    Column("difference", kind=Kind.DIFFERENCE),
+    Column("p_holm", "p (Holm)", kind=Kind.P),
+    Column("reason", "why"),
 )
-_METRIC_COLUMNS = ("metric", "studies||count", "figure||number")
+_METRIC_COLUMNS = (
+    Column("metric"),
+    Column("studies", kind=Kind.COUNT),
+    Column("figure", kind=Kind.NUMBER),
+)
 _VERDICTS = ("fail", "undecided", "pass")
 
 
@@ -88,10 +97,11 @@ def _printed(comparison: Comparison) -> Iterator[Table]:
         parts.setdefault(metric.rubric if is_wide else None, []).append(metric)
     for index in range(len(comparison.groups)):
         yield from (board(comparison, index, part) for part in parts.values())
-    yield from error_tables(panel, {}, comparison.order).values()
+    yield from error_tables(comparison, 0, comparison.order).values()
     if comparison.tests and len(panel.models) > 1:
         for make in (differences_table, ranks_table):
-            if (table := make(comparison, 0, comparison.sorted_by)).rows:
+            table = make(comparison, 0, comparison.sorted_by)
+            if table.rows:
                 yield table
     yield from correlation_tables(comparison)
 
@@ -101,9 +111,9 @@ def _complete(comparison: Comparison) -> Iterator[Table]:
     groups, metrics = [*enumerate(comparison.groups)], comparison.panel.metrics
     for index, group in groups:
         yield _named(comparison, group, board(comparison, index, metrics))
-    for group, panel in zip(comparison.groups, panels(comparison), strict=True):
+    for index, group in groups:
         order = model_order(group, comparison.sort)
-        for rubric, table in error_tables(panel, group.key, order).items():
+        for rubric, table in error_tables(comparison, index, order).items():
             yield _named(comparison, group, table, rubric=rubric)
     if comparison.tests and len(comparison.panel.models) > 1:
         for make in (partial(differences_table, complete=True), ranks_table):
@@ -128,8 +138,12 @@ def _named(comparison: Comparison, group: Group, table: Table, **names: str) -> 
         group.n_studies,
         *names.values(),
     )
-    head = [*columns("row"), *field_columns(fields, table.columns)]
-    head += columns("n_studies|studies|count", *names)
+    head = [
+        Column("row"),
+        *field_columns(fields, table.columns),
+        Column("n_studies", "studies", kind=Kind.COUNT),
+        *map(Column, names),
+    ]
     rows = [(*cells, *row) for row in table.rows]
     return replace(table, columns=[*head, *table.columns], rows=rows)
 
@@ -141,33 +155,28 @@ def group_name(key: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
 
 
-def panels(comparison: Comparison) -> list[ScoreMatrix]:
-    """Return the studies of each of the comparison's groups, in their order."""
-    return [part for _, part in parts_of(comparison.panel, comparison.by)]
-
-
-def figure(cell: Score, metric: Metric, n_studies: int | None = None) -> Estimate:
+def figure(
+    estimate: Estimate, metric: Metric, n_studies: int | None = None
+) -> ShownEstimate:
     """Return a model's figure; one that rests on fewer than `n_studies` says on how many."""
-    note = f"(n {cell.n})" if n_studies not in (None, cell.n) else ""
-    kind = _kinds(metric)[0]
-    return Estimate(
-        cell.value, cell.low, cell.high, cell.k, cell.n, note=note, kind=kind
+    note = f"(n {estimate.n})" if n_studies not in (None, estimate.n) else ""
+    # Why it has no interval stands in no table of models.
+    return ShownEstimate(
+        replace(estimate, reason=None), figure_kind(is_share=metric.is_share), note
     )
 
 
-def difference(test: PairTest, metric: Metric, sign: int = 1) -> Estimate:
+def difference(test: PairTest, metric: Metric, sign: int = 1) -> ShownEstimate:
     """Return a's figure less b's, or with `sign` -1 b's less a's."""
+    kind = difference_kind(is_share=metric.is_share)
     if test.difference is None:
-        return Estimate(None)
+        return ShownEstimate(Estimate(), kind)
     low, high = test.low, test.high
     if low is not None and high is not None:
         low, high = sorted((sign * low, sign * high))
-    return Estimate(sign * test.difference, low, high, kind=_kinds(metric)[1])
-
-
-def _kinds(metric: Metric) -> tuple[Kind, Kind]:
-    """Return how a metric's figures and their differences are printed."""
-    return ("share", "points") if metric.kind == "rate" else ("number", "difference")
+    return ShownEstimate(
+        Estimate(value=sign * test.difference, low=low, high=high), kind
+    )
 
 
 def _models(
@@ -196,28 +205,32 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     rows = []
     for model in models:
         figures = [
-            figure(group.cells[m.name][model], m, group.n_studies) for m in metrics
+            figure(group.estimates[m.name][model], m, group.n_studies) for m in metrics
         ]
         if model in ahead:
             place = metrics.index(by)
-            figures[place] = replace(
-                figures[place], note=f"{figures[place].note} *".strip()
-            )
-        rank = group.cells[by.name][model].rank
+            starred = f"{figures[place].note} *".strip()
+            figures[place] = replace(figures[place], note=starred)
+        rank = group.ranks[by.name][model]
         rows.append((rank, comparison.panel.models[model], *figures))
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
     names = {metric.rubric for metric in metrics}
     rubric = names.pop() if len(names) == 1 else None
-    if rubric and (name := rubrics.load(rubric).title) not in by.label:
-        title += f", {name}"
+    if rubric and rubrics.load(rubric).title not in by.label:
+        title += f", {rubrics.load(rubric).title}"
     head = [
-        Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank"),
+        Column(
+            "rank",
+            None if by in metrics else f"rank by {by.label}",
+            kind=Kind.RANK,
+        ),
         _MODEL,
     ]
     for m in metrics:
         better = "high" if m.higher_is_better else "low"
         label = m.short if rubric else m.label
-        head.append(Column(m.name, label, _kinds(m)[0], better=better))
+        kind = figure_kind(is_share=m.is_share)
+        head.append(Column(m.name, label, kind=kind, better=better))
     notes = ["" if index else definitions((m.label, m.definition) for m in metrics)]
     if ahead:
         role = comparison.how.role(by.name) if comparison.how else None
@@ -229,34 +242,41 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
 
 
 def error_tables(
-    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
+    comparison: Comparison, index: int, order: Sequence[int]
 ) -> dict[str, Table]:
-    """Return the errors of each model by category and level, a table for each rubric."""
+    """Return the errors of each model of a group by category and level, a table for each rubric.
+
+    `order` has the models' numbers, as the rows come.
+    """
+    panel, group = comparison.panel, comparison.groups[index]
+    where = f"{group_name(group.key)} ({group.n_studies:,})"
     tables = {}
-    for rubric in map(rubrics.load, panel.tallies):
-        counts = {count.model: count.cuts for count in item_counts(panel, rubric)}
-        if rubric.tally and counts:
-            by_model = {
-                panel.models[model]: counts[model] for model in order if model in counts
-            }
-            where = f"{group_name(key)} ({len(panel.study_ids):,})"
-            tables[rubric.name] = _error_table(rubric, rubric.tally, by_model, where)
+    for name, of_models in comparison.errors[index].items():
+        rubric = rubrics.load(name)
+        counts = {count.model: count.cuts for count in of_models}
+        if rubric.tally is None or not counts:
+            continue
+        by_model = {
+            panel.models[model]: counts[model] for model in order if model in counts
+        }
+        tables[name] = _error_table(rubric, rubric.tally, by_model, where)
     return tables
 
 
 def _error_table(
     rubric: Rubric,
     tally: Tally,
-    counts: Mapping[str, Mapping[Cut, Counted]],
+    counts: Mapping[str, Mapping[Cut, Estimate]],
     where: str,
 ) -> Table:
     categories, levels = rubric.facet(tally.rows), rubric.facet(tally.columns)
-    pairs = [(cuts, level.name) for cuts in counts.values() for level in levels.labels]
+    found = set()
+    for cuts in counts.values():
+        found |= {category for (category, _), cut in cuts.items() if cut.value}
     shown = [
         label
         for label in categories.labels
-        if label.modality is None
-        or any(cuts[label.name, level].value for cuts, level in pairs)
+        if label.modality is None or label.name in found
     ]
     names = (*(label.name for label in shown), None)
     rows: list[tuple[Cell, ...]] = []
@@ -265,7 +285,9 @@ def _error_table(
             figures = []
             for cut in (cuts[name, level.name] for name in names):
                 k = int(cut.numerator or 0) if cut.n else None
-                figures.append(Estimate(cut.value, cut.low, cut.high, k, cut.n))
+                figures.append(
+                    Estimate(value=cut.value, low=cut.low, high=cut.high, k=k, n=cut.n)
+                )
             rows.append((level.label, model, *figures))
     title = f"{tally.title}, and per study: {where}, {rubric.title}"
     if categories.has_codes:  # whole labels for columns would not fit a page
@@ -275,17 +297,20 @@ def _error_table(
         text = (
             f"({label.name})" if categories.has_codes else categories.text(label.name)
         )
-        head.append(Column(label.label.replace(" ", "_"), text, "per_study"))
-    head.append(Column("all", f"all {rubric.kind(tally.kind).plural}", "per_study"))
+        name = label.label.replace(" ", "_")
+        head.append(Column(name, text, kind=Kind.PER_STUDY))
+    items = rubric.kind(tally.kind).plural
+    head.append(Column("all", f"all {items}", kind=Kind.PER_STUDY))
     return Table("errors", title, head, rows)
 
 
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
     """Return a group's tests by a metric, of models that were judged by its rubric."""
+    panel = comparison.panel
     return [
         test
         for test in comparison.tests[index][metric.name]
-        if all(comparison.panel.has_run(model, metric) for model in (test.a, test.b))
+        if panel.has_run(test.a, metric) and panel.has_run(test.b, metric)
     ]
 
 
@@ -296,10 +321,9 @@ def differences_table(
     group, models = comparison.groups[index], comparison.panel.models
     tests: Sequence[PairTest] = comparison.tests[index][metric.name]
     more = ""
-    if (
-        not complete
-        and len(tests := judged_tests(comparison, index, metric)) > _ALL_PAIRS
-    ):
+    if not complete:
+        tests = judged_tests(comparison, index, metric)
+    if not complete and len(tests) > _ALL_PAIRS:
         order = _models(comparison, group, [metric])
         pairs, n = {(test.a, test.b): test for test in tests}, len(tests)
         tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
@@ -310,24 +334,28 @@ def differences_table(
     for test in sorted(tests, key=lambda test: sorted((ranks[test.a], ranks[test.b]))):
         first, second = sorted((test.a, test.b), key=ranks.__getitem__)
         row: tuple[Cell, ...] = (
-            *(models[first], models[second], test.n),
+            models[first],
+            models[second],
+            test.n,
             difference(test, metric, 1 if first == test.a else -1),
-            *(test.p, test.p_holm, test.method),
+            test.p,
+            test.p_holm,
+            test.method,
         )
         if complete:
             row = (*row, test.is_significant, test.interval_by or "", role or "")
         rows.append(row)
-    head = columns(
-        "model",
-        "other",
-        "n|studies|count",
-        "difference||difference",
-        "p||p",
-        "p_holm|p (Holm)|p",
-        "test",
-    )
+    head = [
+        _MODEL,
+        Column("other"),
+        Column("n", "studies", kind=Kind.COUNT),
+        Column("difference", kind=Kind.DIFFERENCE),
+        Column("p", kind=Kind.P),
+        Column("p_holm", "p (Holm)", kind=Kind.P),
+        Column("test"),
+    ]
     if complete:
-        head += columns("significant", "interval", "role")
+        head += [Column("significant"), Column("interval"), Column("role")]
     kind = f" ({role} metric)" if role else ""
     title = f"Differences in {metric.label}{kind}: {group_name(group.key)}{more}"
     return Table("tests", title, head, rows, comparison.correction)
@@ -336,22 +364,25 @@ def differences_table(
 def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
     """Return how sure each model's rank is: its 95% interval and how often it came first."""
     group = comparison.groups[index]
-    cells, rank_shares = (
-        group.cells[metric.name],
-        comparison.rank_shares[index][metric.name],
-    )
+    ranks = group.ranks[metric.name]
+    rank_shares = comparison.rank_shares[index][metric.name]
     rows: list[tuple[Cell, ...]] = []
     for model in _models(comparison, group, [metric]):
-        shares, rank = rank_shares[model], cells[model].rank
+        shares, rank = rank_shares[model], ranks[model]
         figures: list[Cell] = [None] * 4
         if shares is not None:
             tops = (sum(shares.shares[:top]) for top in (1, 2, 3))
-            figures = [Estimate(rank, shares.low, shares.high), *tops]
+            place = Estimate(value=rank, low=shares.low, high=shares.high)
+            figures = [place, *tops]
         rows.append((comparison.panel.models[model], rank, *figures))
-    head = columns(
-        *("model", "rank||rank", "interval|95% interval|range"),
-        *("first||share", "first_2|first 2|share", "first_3|first 3|share"),
-    )
+    head = [
+        _MODEL,
+        Column("rank", kind=Kind.RANK),
+        Column("interval", "95% interval", kind=Kind.RANGE),
+        Column("first", kind=Kind.SHARE),
+        Column("first_2", "first 2", kind=Kind.SHARE),
+        Column("first_3", "first 3", kind=Kind.SHARE),
+    ]
     return Table(
         "ranks", f"Ranks by {metric.label}: {group_name(group.key)}", head, rows
     )
@@ -366,8 +397,9 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     counts = " to ".join(f"{n:,}" for n in sorted(ends))
     labels = correlations.labels
     head = [
-        *columns("coefficient", "metric"),
-        *(Column(t, t, "number", digits=2) for t in labels),
+        Column("coefficient"),
+        Column("metric"),
+        *(Column(label, kind=Kind.NUMBER, digits=2) for label in labels),
     ]
     matrices = {
         "Pearson": correlations.pearson,
@@ -388,7 +420,8 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
     if studies.omitted:
         facts.append(("left out", left_out(studies.omitted)))
     facts += class_facts(sum(studies.class_inferred), len(studies))
-    if found := scored.patients():
+    found = scored.patients()
+    if found:
         facts.append(("intervals", f"by {found[0]}: some have several studies"))
     if any(scores.figures for scores in scored.scores):
         draws = scored.set_of_draws()
@@ -396,13 +429,19 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
     tables = []
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []
-        entries = [
-            {"group": group_name(key), "metric": metric.label, "studies": cell.n}
-            | {"figure": figure(cell, metric)}
-            for key, cells in scored.figures(fields)
-            for metric, cell in cells
-        ]
-        head = (*(["group|studies of"] if fields else []), *_METRIC_COLUMNS)
+        entries = []
+        for key, figures in scored.figures(fields):
+            for metric, estimate in figures:
+                entry = {
+                    "group": group_name(key),
+                    "metric": metric.label,
+                    "studies": estimate.n,
+                    "figure": figure(estimate, metric),
+                }
+                entries.append(entry)
+        head = [*_METRIC_COLUMNS]
+        if fields:
+            head.insert(0, Column("group", "studies of"))
         tables.append(table_of("metrics", f"Metrics of {scored.model}", head, entries))
     return Document(facts=facts, tables=tables)
 
@@ -418,7 +457,11 @@ def gate_document(gate: Gate) -> Document:
     tested = ("baseline", "difference", "p_holm")
     entries = [
         {**asdict(check), "metric": check.label}
-        | {"difference": Estimate(check.difference, check.low, check.high)}
+        | {
+            "difference": Estimate(
+                value=check.difference, low=check.low, high=check.high
+            )
+        }
         | (dict.fromkeys(tested, "") if check.is_limit else {})
         for check in checks
     ]
@@ -445,10 +488,10 @@ def as_data(
         "patient_field": panel.patient_field,
         "resampling": asdict(comparison.how) if comparison.how else None,
         "notes": list(comparison.notes),
-        "metrics": [asdict(metric) for metric in panel.metrics],
+        "metrics": [metric.plain() for metric in panel.metrics],
         "groups": [
-            {**_group(comparison, index), "errors": _errors(part)}
-            for index, part in enumerate(panels(comparison))
+            {**_group(comparison, index), "errors": _errors(comparison, index)}
+            for index in range(len(comparison.groups))
         ],
         "correlations": asdict(comparison.correlations)
         if comparison.correlations
@@ -466,18 +509,15 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
     data: dict[str, Any] = {
         "group": dict(group.key),
         "n_studies": group.n_studies,
-        "cells": {name: by_model(cells) for name, cells in group.cells.items()},
+        "cells": {},
     }
+    for name in group.estimates:
+        cells = zip(models, _ranked(group, name), strict=True)
+        data["cells"][name] = dict(cells)
     if comparison.tests:
-        data["tests"] = {
-            name: [
-                {**asdict(test), "a": models[test.a], "b": models[test.b]}
-                | {"significant": test.is_significant}
-                | {"role": comparison.how.role(name) if comparison.how else None}
-                for test in tests
-            ]
-            for name, tests in comparison.tests[index].items()
-        }
+        data["tests"] = {}
+        for name, tests in comparison.tests[index].items():
+            data["tests"][name] = [_test(comparison, name, test) for test in tests]
         shares = comparison.rank_shares[index]
         data["ranks"] = {
             name: by_model(of_models) for name, of_models in shares.items()
@@ -485,30 +525,58 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
     return data
 
 
-def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
+def _test(comparison: Comparison, metric: str, test: PairTest) -> dict[str, Any]:
+    """Return a test as JSON's types, with the models' names."""
+    models, how = comparison.panel.models, comparison.how
+    return {
+        **asdict(test),
+        "a": models[test.a],
+        "b": models[test.b],
+        "significant": test.is_significant,
+        "role": how.role(metric) if how else None,
+    }
+
+
+def _ranked(group: Group, metric: str) -> list[dict[str, Any]]:
+    """Return each model's figure and rank as JSON's types."""
+    pairs = zip(group.estimates[metric], group.ranks[metric], strict=True)
+    return [
+        {
+            "n": estimate.n,
+            "k": estimate.k,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "rank": rank,
+        }
+        for estimate, rank in pairs
+    ]
+
+
+def _errors(comparison: Comparison, index: int) -> list[dict[str, object]]:
+    """Return a group's errors by rubric, model, category and level as JSON's types."""
+    models = comparison.panel.models
     rows: list[dict[str, object]] = []
-    for rubric in map(rubrics.load, panel.tallies):
+    for name, of_models in comparison.errors[index].items():
+        rubric = rubrics.load(name)
         if rubric.tally is None:
             continue
-        categories, levels = (
-            rubric.facet(rubric.tally.rows),
-            rubric.facet(rubric.tally.columns),
-        )
-        rows += [
-            {
-                "rubric": rubric.name,
-                "model": panel.models[counts.model],
-                "category": category,
-                "category_label": category and categories[category].label,
-                "level": level,
-                "level_label": levels[level].label,
-                "n": cut.n,
-                "errors": int(cut.numerator or 0) if cut.n else None,
-                "per_study": cut.value,
-                "low": cut.low,
-                "high": cut.high,
-            }
-            for counts in item_counts(panel, rubric)
-            for (category, level), cut in counts.cuts.items()
-        ]
+        categories = rubric.facet(rubric.tally.rows)
+        levels = rubric.facet(rubric.tally.columns)
+        for counts in of_models:
+            for (category, level), cut in counts.cuts.items():
+                row = {
+                    "rubric": name,
+                    "model": models[counts.model],
+                    "category": category,
+                    "category_label": category and categories[category].label,
+                    "level": level,
+                    "level_label": levels[level].label,
+                    "n": cut.n,
+                    "errors": int(cut.numerator or 0) if cut.n else None,
+                    "per_study": cut.value,
+                    "low": cut.low,
+                    "high": cut.high,
+                }
+                rows.append(row)
     return rows

@@ -4,69 +4,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
+from judge.stats.estimate import Estimate
+from judge.tables.kinds import Kind, Printed, p_value, printed
 from judge.text import NOTHING, number, percent
 from judge.types import JudgeError
 
-Kind = str
-"""How the cells of a column are printed.
-
-`text`, `rank` and `count` as they are, `p` as a p-value, `number` 0.712 [0.690, 0.734], `short`
-0.12 or 12.3, `share` 71.0% [65.5, 76.0], `rate` the same after 201/283, `per_study` 12 (0.800),
-`difference` +0.256 [+0.089, +0.487], `points` the same in percentage points, `range` 1 to 3,
-`fraction` 2/3.
-"""
 Fact = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A figure with its 95% interval, `k` of `n`, or `why` it has none; `kind` as of a column."""
+class ShownEstimate:
+    """An estimate in a cell that is printed in a `kind` of its own, or with a `note` behind it."""
 
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    k: int | None = None
-    n: int | None = None
-    why: str = ""
-    note: str = ""
+    estimate: Estimate
     kind: Kind | None = None
+    note: str = ""
 
-    @classmethod
-    def read(
-        cls, data: Mapping[str, Any], kind: Kind | None = None, note: str = ""
-    ) -> Estimate:
-        """Return the estimate that a summary or a report holds as JSON."""
-        value = next(data[name] for name in ("value", "rate", "mean") if name in data)
-        ends = data.get("low"), data.get("high"), data.get("k"), data.get("n")
-        return cls(value, *ends, why=data.get("reason") or "", note=note, kind=kind)
+    def printed(self, kind: Kind = Kind.NUMBER, digits: int = 3) -> Printed:
+        """Return the estimate as it is printed, by `kind` where it has none of its own."""
+        return printed(self.estimate, self.kind or kind, digits)
 
 
-Cell = str | int | float | Estimate | None
+Cell = str | int | float | Estimate | ShownEstimate | None
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its `name` in CSV, its `label`, and which figures are `better` (high or low)."""
+    """A column: its `name` in CSV, and its `label`, by default the name.
+
+    `digits` are the decimals of its numbers. `better` says which of its figures are better, `high`
+    or `low`, empty where none is.
+    """
 
     name: str
-    label: str
-    kind: Kind = "text"
+    label: str | None = None
+    _: KW_ONLY
+    kind: Kind = Kind.TEXT
     digits: int = 3
     better: str = ""
 
-
-def columns(*specs: str | Column) -> list[Column]:
-    """Return columns by name, or `name|label` and `name|label|kind`."""
-    head = []
-    for spec in specs:
-        if isinstance(spec, str):
-            name, label, kind = [*spec.split("|"), "", ""][:3]
-            spec = Column(name, label or name, kind or "text")
-        head.append(spec)
-    return head
+    @property
+    def heading(self) -> str:
+        """What stands above it."""
+        return self.name if self.label is None else self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +65,27 @@ class Table:
     @property
     def head(self) -> tuple[str, ...]:
         """The labels of the columns."""
-        return tuple(column.label for column in self.columns)
+        return tuple(column.heading for column in self.columns)
 
     @property
     def n_left(self) -> int:
         """How many columns at the left hold text and ranks; numbers follow."""
-        kinds = [column.kind for column in self.columns]
-        is_number = [kind not in ("text", "rank") for kind in kinds]
-        return is_number.index(True) if True in is_number else len(kinds)
+        for index, column in enumerate(self.columns):
+            if column.kind not in (Kind.TEXT, Kind.RANK):
+                return index
+        return len(self.columns)
 
     @property
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as they are printed; ranks that models share have an equals sign."""
-        printed = []
+        by_column = []
         for index, column in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
             texts = [cell_text(cell, column) for cell in cells]
-            if column.kind == "rank":
-                counts = Counter(texts)
-                texts = [
-                    f"{t}=" if counts[t] > 1 and t != NOTHING else t for t in texts
-                ]
-            printed.append(texts)
-        return list(zip(*printed, strict=True))
+            if column.kind is Kind.RANK:
+                texts = _shared_ranks(texts)
+            by_column.append(texts)
+        return list(zip(*by_column, strict=True))
 
     def plain(self) -> dict[str, Any]:
         """Return the printed table as JSON's types, for a page."""
@@ -117,19 +98,29 @@ class Table:
         return {**texts, "n_left": self.n_left}
 
 
+def _shared_ranks(texts: Sequence[str]) -> list[str]:
+    """Return ranks with an equals sign where several models have one."""
+    counts = Counter(texts)
+    return [
+        f"{text}=" if counts[text] > 1 and text != NOTHING else text for text in texts
+    ]
+
+
 def table_of(
     name: str,
     title: str,
-    head: Sequence[str | Column],
+    head: Sequence[Column],
     entries: Iterable[Mapping[str, Any]],
     note: str = "",
 ) -> Table:
     """Return a table of what entries have under the columns' names, figures also as JSON."""
-    shown = columns(*head)
-    rows = [
-        tuple(_as_cell(entry[column.name]) for column in shown) for entry in entries
-    ]
-    return Table(name, title, shown, rows, note)
+    names = [column.name for column in head]
+    rows = [_row(entry, names) for entry in entries]
+    return Table(name, title, head, rows, note)
+
+
+def _row(entry: Mapping[str, Any], names: Sequence[str]) -> tuple[Cell, ...]:
+    return tuple(_as_cell(entry[name]) for name in names)
 
 
 def _as_cell(value: Any) -> Cell:  # noqa: ANN401
@@ -138,13 +129,11 @@ def _as_cell(value: Any) -> Cell:  # noqa: ANN401
 
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
     """Return columns for the user's fields beside others; one whose name is taken gets `by_`."""
-    ends = ("", "_low", "_high", "_k", "_n", "_why")
-    taken = {
-        "row",
-        "n_studies",
-        "signature",
-        *(c.name + end for c in columns for end in ends),
-    }
+    taken = {"row", "n_studies", "signature"}
+    for column in columns:
+        taken |= {
+            column.name + end for end in ("", "_low", "_high", "_k", "_n", "_why")
+        }
     return [Column(f"by_{name}" if name in taken else name, name) for name in fields]
 
 
@@ -193,53 +182,12 @@ def cell_text(cell: Cell, column: Column) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Estimate):
-        figure, interval = estimate_texts(cell, column.kind, column.digits)
-        return " ".join(filter(None, (figure, interval, cell.note)))
-    if column.kind == "share":
+        cell = ShownEstimate(cell)
+    if isinstance(cell, ShownEstimate):
+        text = cell.printed(column.kind, column.digits)
+        return " ".join(filter(None, (text.figure, text.brackets, cell.note)))
+    if column.kind is Kind.SHARE:
         return percent(cell)
-    if column.kind == "p":
+    if column.kind is Kind.P:
         return p_value(cell)
     return f"{cell:,}" if isinstance(cell, int) else number(cell, column.digits)
-
-
-def estimate_texts(
-    estimate: Estimate, kind: Kind = "number", digits: int = 3
-) -> tuple[str, str]:
-    """Return a figure and its interval as they are printed; an interval that is lacking is ""."""
-    kind = estimate.kind or kind
-    value, low, high = estimate.value, estimate.low, estimate.high
-    counts = f"{estimate.k}/{estimate.n}"
-    if kind == "fraction":
-        return counts, ""
-    if value is None:
-        return f"{counts} {NOTHING}" if kind == "rate" else NOTHING, ""
-    if kind == "per_study":
-        return f"{estimate.k} ({number(value, digits)})", ""
-    if kind == "short":
-        return f"{value:,.1f}" if value >= 10 else f"{value:.2g}", ""
-    if kind == "range":
-        return f"{low} to {high}", ""
-    scale, digits = (100, 1) if kind in ("points", "share", "rate") else (1, digits)
-    form = signed if kind in ("difference", "points") else number
-    figure, *ends = (
-        form(scale * end, digits) for end in (value, low, high) if end is not None
-    )
-    units = {
-        "points": f"{figure} points",
-        "share": f"{figure}%",
-        "rate": f"{counts} {figure}%",
-    }
-    return units.get(kind, figure), f"[{', '.join(ends)}]" if len(ends) > 1 else ""
-
-
-def p_value(value: float | None) -> str:
-    """Return a p-value; below 0.001 it says just that."""
-    if value is None:
-        return NOTHING
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def signed(value: float, digits: int) -> str:
-    """Return a difference with its sign; one that is rounded to 0 has none."""
-    text = f"{value:+z.{digits}f}"
-    return text.lstrip("+") if float(text) == 0 else text

@@ -9,14 +9,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from judge.tables.document import Cell, Column, Document, Estimate, Table
+from judge.stats.estimate import Estimate
+from judge.tables.document import Cell, Column, Document, ShownEstimate, Table
 from judge.text import capital, harmless, no_formula
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _ID = "study_id"
-_PARTS = ("value", "low", "high", "k", "n", "why")
+_PARTS = {
+    "value": "value",
+    "low": "low",
+    "high": "high",
+    "k": "k",
+    "n": "n",
+    "why": "reason",
+}
+"""The ends of the names of a figure's columns, and what of the estimate stands there."""
 _MINUS = "\N{MINUS SIGN}"
 # What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
 _MARKUP = re.compile(
@@ -36,6 +45,7 @@ _LATEX = {
     # Straight: packages for German make a command of it.
     '"': r"\char34{}",
 }
+_LATEX_TABLE = str.maketrans(_LATEX)
 # Pairs that TeX's fonts join to another sign: dashes, quotes, Spanish marks.
 _JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 _NEGATIVE = re.compile(r"(?<![\w-])-(?=[0-9])")
@@ -92,25 +102,38 @@ def _columns(document: Document, name: str) -> tuple[list[str], list[dict[str, A
     columns: dict[str, None] = {}
     rows = []
     for table in document.tables if not name else document.only([name]).tables:
-        parts = [
-            (f"{column.name}_{part}".removesuffix("_value"), index, part)
-            for index, column in enumerate(table.columns)
-            for part in _PARTS
-            if part == "value"
-            or any(_part(row[index], part) not in (None, "") for row in table.rows)
-        ]
-        columns |= dict.fromkeys(column for column, _, _ in parts)
-        rows += [
-            {column: _part(row[index], part) for column, index, part in parts}
-            | signatures
-            for row in table.rows
-        ]
+        parts = _parts(table)
+        columns |= dict.fromkeys(parts)
+        for row in table.rows:
+            cells = {
+                name: _part(row[index], part) for name, (index, part) in parts.items()
+            }
+            rows.append(cells | signatures)
     return [*columns, *signatures], rows
 
 
+def _parts(table: Table) -> dict[str, tuple[int, str]]:
+    """Return the columns of CSV, each with the number of the table's column and its part.
+
+    A part that no row has is left out, but the value.
+    """
+    parts = {}
+    for index, column in enumerate(table.columns):
+        cells = [row[index] for row in table.rows]
+        for part in _PARTS:
+            is_there = any(_part(cell, part) not in (None, "") for cell in cells)
+            if part == "value":
+                parts[column.name] = (index, part)
+            elif is_there:
+                parts[f"{column.name}_{part}"] = (index, part)
+    return parts
+
+
 def _part(cell: Cell, part: str) -> Any:  # noqa: ANN401
+    if isinstance(cell, ShownEstimate):
+        cell = cell.estimate
     if isinstance(cell, Estimate):
-        return getattr(cell, part)
+        return getattr(cell, _PARTS[part])
     return cell if part == "value" else None
 
 
@@ -183,19 +206,21 @@ def _latex_table(table: Table) -> str:
 
 
 def _value(cell: Cell) -> float | None:
-    value = cell.value if isinstance(cell, Estimate) else None
-    return None if value is None else round(value, 12)
+    if isinstance(cell, ShownEstimate):
+        cell = cell.estimate
+    if not isinstance(cell, Estimate) or cell.value is None:
+        return None
+    return round(cell.value, 12)
 
 
 def _best(table: Table, index: int) -> set[float]:
     """Return the best figure of a column, nothing where none is better."""
-    values = {value for row in table.rows if (value := _value(row[index])) is not None}
     better = table.columns[index].better
-    return (
-        {max(values) if better == "high" else min(values)}
-        if better and values
-        else set()
-    )
+    found = [_value(row[index]) for row in table.rows]
+    values = [value for value in found if value is not None]
+    if not better or not values:
+        return set()
+    return {max(values) if better == "high" else min(values)}
 
 
 def _latex_row(cells: Sequence[str]) -> str:
@@ -207,4 +232,4 @@ def _latex_row(cells: Sequence[str]) -> str:
 def latex(text: str) -> str:
     """Return text on one line as LaTeX prints it, letter for letter."""
     apart = _JOINED.split(_one_line(text))
-    return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
+    return "{}".join(part.translate(_LATEX_TABLE) for part in apart)

@@ -7,7 +7,9 @@ from typing import Any
 
 from judge.comparing.recurring import Recurring
 from judge.rubrics.contract import Rubric
-from judge.tables.document import Column, Document, Estimate, Fact, table_of
+from judge.stats.estimate import Estimate
+from judge.tables.document import Column, Document, Fact, table_of
+from judge.tables.kinds import Kind
 from judge.tables.run import run_document
 from judge.text import counted
 
@@ -26,7 +28,7 @@ def recurring_document(
     )
     read = f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named"
     codes = rubric.codes.label if rubric.codes else "kind"
-    head: list[str | Column] = [f"category|{codes}", "finding"]
+    head = [Column("category", codes), Column("finding")]
     if summary is not None:
         run, named = run_document(summary, rubric), f"Errors that recur in {n} or more"
         title, facts = run.title, run.facts
@@ -82,33 +84,32 @@ def _pair_facts(data: Mapping[str, Any], rubric: Rubric) -> list[Fact]:
     return facts
 
 
-def _run_columns(rubric: Rubric) -> list[str]:
-    labels = [
-        label
-        for kind in rubric.graded
-        for label in rubric.facet(str(kind.graded_by)).labels
-    ]
-    grave = " or ".join(
-        dict.fromkeys(label.label for label in labels if label.is_grave)
-    )
-    counts = ["n_errors|errors|count", *([f"n_grave|{grave}|count"] if grave else [])]
-    return [*counts, "studies||rate", "examples"]
+def _run_columns(rubric: Rubric) -> list[Column]:
+    grave: dict[str, None] = {}
+    for kind in rubric.graded:
+        for label in rubric.facet(str(kind.graded_by)).labels:
+            if label.is_grave:
+                grave[label.label] = None
+    head = [Column("n_errors", "errors", kind=Kind.COUNT)]
+    if grave:
+        head.append(Column("n_grave", " or ".join(grave), kind=Kind.COUNT))
+    return [*head, Column("studies", kind=Kind.RATE), Column("examples")]
 
 
 def _of_run(error: _Error) -> _Error:
     return {**_named(error), "studies": error, "examples": ", ".join(error["examples"])}
 
 
-def _pair_columns(models: Sequence[str], *, complete: bool) -> list[str | Column]:
-    return [
-        *(Column(model, model, "rate") for model in models),
-        *(
-            "difference||points",
-            "p_holm|p (Holm)|p",
-            "examples|examples (of one model alone)",
-        ),
-        *(["ratio", "p", "test", "significant"] if complete else []),
+def _pair_columns(models: Sequence[str], *, complete: bool) -> list[Column]:
+    head = [
+        *(Column(model, kind=Kind.RATE) for model in models),
+        Column("difference", kind=Kind.POINTS),
+        Column("p_holm", "p (Holm)", kind=Kind.P),
+        Column("examples", "examples (of one model alone)"),
     ]
+    if complete:
+        head += [Column(name) for name in ("ratio", "p", "test", "significant")]
+    return head
 
 
 def _of_pair(error: _Error) -> _Error:
@@ -118,14 +119,16 @@ def _of_pair(error: _Error) -> _Error:
     )
     more = max(sides.values(), key=lambda side: side["k"])
     figures = {
-        name: Estimate(one["value"], k=one["k"], n=one["n"])
+        name: Estimate(value=one["value"], k=one["k"], n=one["n"])
         for name, one in sides.items()
     }
     return {
         **figures,
         **_named(error),
         **{name: test.get(name) for name in ("p", "p_holm", "significant")},
-        "difference": Estimate(test["difference"], test["low"], test["high"]),
+        "difference": Estimate(
+            value=test["difference"], low=test["low"], high=test["high"]
+        ),
         "examples": ", ".join(more["examples"]),
         "test": test["method"],
     }

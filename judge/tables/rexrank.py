@@ -17,6 +17,8 @@ from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
 from judge.studies.load import load
 from judge.tables.forms import latex, rows_as_csv
+from judge.tables.kinds import figure_kind, printed
+from judge.text import number
 from judge.types import JudgeError
 
 # By model, the columns of ReXrank's tables that no run has.
@@ -27,7 +29,7 @@ _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 def read_model_info(path: str) -> ModelInfo:
     """Read each model's date, institution and URL; raises `JudgeError` where none is there."""
-    frame = load(path, "model info")
+    frame = load(path, "model info").frame
     columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
     models = map(str, columns.get("model", frame.index))
     known = {
@@ -55,13 +57,13 @@ def as_rexrank(
     for model in model_order(group, comparison.sort):
         name, rank = (
             comparison.panel.models[model],
-            group.cells[comparison.sort][model].rank,
+            group.ranks[comparison.sort][model],
         )
         row: dict[str, object] = dict.fromkeys((*_HEAD, *REXRANK_COLUMNS), "")
         row |= {"Rank": rank or "", "Model Name": name, **info.get(name, {})}
         for column, metric in metrics.items():
-            value = group.cells[metric][model].value
-            row[column] = "" if value is None else f"{value:z.3f}"
+            estimate = group.estimates[metric][model]
+            row[column] = "" if estimate.value is None else printed(estimate).number
         rows.append(row)
     return rows_as_csv(rows)
 
@@ -134,11 +136,11 @@ def _table(
 ) -> str:
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
     cells = {metric.name: _column(frame, metric, models) for metric in metrics}
-    rows = [["model", *(latex(metric.label) for metric in metrics)]]
-    rows += [
-        [latex(model), *(column[model] for column in cells.values())]
-        for model in models
-    ]
+    labels = [latex(metric.label) for metric in metrics]
+    rows = [["model", *labels]]
+    for model in models:
+        figures = [column[model] for column in cells.values()]
+        rows.append([latex(model), *figures])
     head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
     begin = rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}"
     lines = [
@@ -158,12 +160,13 @@ def _column(
 ) -> dict[str, str]:
     """Return a metric's figures by model as LaTeX, the best in bold."""
     figures = frame[frame["metric"] == metric.name].set_index("model").loc[list(models)]
-    scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)
+    kind = figure_kind(is_share=metric.is_share)
+    scale, digits = kind.factor, kind.digits()
     values = (scale * figures["value"].astype(float)).round(digits)
     best = values.max() if metric.higher_is_better else values.min()
     cells = {}
     for model, value, half in zip(models, values, figures["plus_minus"], strict=True):
-        text = f"{value:z.{digits}f}"
+        text = number(value, digits)
         if not pd.isna(half):
             text += rf" $\pm$ {scale * half:.{digits}f}"
         text = rf"\textbf{{{text}}}" if value == best else text

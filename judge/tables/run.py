@@ -7,32 +7,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
-from judge.rubrics.contract import Rubric, Statistic, Tally
+from judge.manifest import RunSummary, SummaryBlock
+from judge.rubrics.contract import Rubric, Tally
 from judge.running.evidence import NOT_ABOUT
-from judge.signature import Signature
+from judge.signature import with_parts
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import Draws
-from judge.stats.summary import by_grouping, fields_of, row_name
+from judge.stats.statistic import Statistic
+from judge.stats.summary import by_grouping, estimate_of, fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,
     Document,
-    Estimate,
     Fact,
-    Kind,
+    ShownEstimate,
     Table,
     cell_text,
-    columns,
     definitions,
     field_columns,
     table_of,
 )
+from judge.tables.kinds import Kind, figure_kind, printed
 from judge.text import (
     NOTHING,
     counted,
     group_value,
     left_out,
-    number,
-    percent,
     recognised_text,
 )
 
@@ -46,40 +46,38 @@ _DRAWN = {
 }
 _MOST_PAIRS = 2  # with more columns two for each would not fit
 _COUNTS = ("studies", "scored", "unparsed", "failed")
-_KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
 Data = Mapping[str, Any]
 
 
-def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
+def run_document(
+    summary: RunSummary, rubric: Rubric, *, complete: bool = False
+) -> Document:
     """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
-    judge, model, readings = (
-        summary["judge"],
-        summary.get("model"),
-        summary.get("readings"),
-    )
-    understood = recognised_text(summary.get("recognised"))
+    judge, model, readings = summary.judge, summary.model, summary.readings
+    understood = recognised_text(summary.recognised)
     facts = [
         *([("model", model)] if model else []),
         ("rubric", rubric.title),
         (
             "judge",
-            f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"],
+            f"{judge.name} ({judge.note})" if judge.note else judge.name,
         ),
         *([("statements recognised", understood)] if understood else []),
-        *([("prompt", summary["prompt"])] if summary["prompt"] else []),
-        ("section", summary["section"]),
-        *((name, str(summary[f"n_{name}"])) for name in _COUNTS),
-        *([("left out", left_out(summary["omitted"]))] if summary["omitted"] else []),
-        *class_facts(summary["n_class_inferred"], summary["n_studies"]),
+        *([("prompt", summary.prompt)] if summary.prompt else []),
+        ("section", summary.section),
+        *((name, str(getattr(summary, f"n_{name}"))) for name in _COUNTS),
+        *([("left out", left_out(summary.omitted))] if summary.omitted else []),
+        *class_facts(summary.n_class_inferred, summary.n_studies),
     ]
     notes = [
-        *summary["notes"],
+        *summary.notes,
         *_unread_notes(summary, rubric),
         *_evidence_notes(summary),
     ]
     facts += headline_figures(summary, rubric, "head")
-    if by := summary.get("intervals_by"):
-        facts.append(("intervals", f"by {by}: some have several studies"))
+    if summary.intervals_by:
+        by = f"by {summary.intervals_by}: some have several studies"
+        facts.append(("intervals", by))
     signatures = [("signature", figures_signature(summary))]
     if readings:
         signatures.append(("corrected", readings["signature"]))
@@ -95,7 +93,7 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
         ]
         notes += readings["notes"]
     return Document(
-        f"{f'{model}: ' if model else ''}{rubric.title} by {judge['name']}",
+        f"{f'{model}: ' if model else ''}{rubric.title} by {judge.name}",
         facts,
         tuple(notes),
         _tables(summary, rubric, complete=complete),
@@ -103,34 +101,43 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
     )
 
 
-def figures_signature(summary: Data) -> str:
+def figures_signature(summary: RunSummary) -> str:
     """Return the run's signature, with the seed and the resamples of a ratio's bootstrap."""
-    line = Signature.parse(str(summary["signature"]))
-    resampling = summary.get("resampling")
-    for part in Draws(**resampling).parts if resampling else ():
-        line = line.adding(part)
-    return str(line)
+    if summary.resampling is None:
+        return summary.signature
+    draws = Draws(summary.resampling.seed, summary.resampling.resamples)
+    return with_parts(summary.signature, draws.parts)
 
 
 def headline_figures(
-    summary: Data, rubric: Rubric, where: Literal["head", "groups"] = "groups"
+    summary: RunSummary, rubric: Rubric, where: Literal["head", "groups"] = "groups"
 ) -> list[Fact]:
     """Return the labels and texts of a run's main figures, for all studies."""
     return [
-        (statistic.label, cell_text(_estimate(summary, statistic), _column(statistic)))
+        (
+            statistic.label,
+            cell_text(_estimate(summary, statistic), _column(statistic)),
+        )
         for statistic in rubric.shown(where)
     ]
 
 
-def _estimate(block: Data, statistic: Statistic) -> Estimate:
-    data = block["statistics"][statistic.name]
-    n_undefined = data.get("n_undefined")
+def _estimate(block: RunSummary | SummaryBlock, statistic: Statistic) -> ShownEstimate:
+    return _shown(estimate_of(block, statistic), statistic)
+
+
+def _shown(estimate: Estimate, statistic: Statistic) -> ShownEstimate:
+    n_undefined = estimate.n_undefined
     note = f"({n_undefined} undefined)" if n_undefined else ""
-    return Estimate.read(data, _KINDS[statistic.kind], note)
+    return ShownEstimate(estimate, _kind(statistic), note)
 
 
 def _column(statistic: Statistic) -> Column:
-    return Column(statistic.name, statistic.label, _KINDS[statistic.kind])
+    return Column(statistic.name, statistic.label, kind=_kind(statistic))
+
+
+def _kind(statistic: Statistic) -> Kind:
+    return Kind.RATE if statistic.is_share else Kind.NUMBER
 
 
 def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
@@ -141,25 +148,27 @@ def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
     return [("study class", f"inferred by the lexicon for {of_all}")]
 
 
-def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
+def _unread_notes(summary: RunSummary, rubric: Rubric) -> list[str]:
     """Say how far unread studies could move the rates."""
     ends = []
     for statistic in rubric.shown("groups"):
-        if bounds := summary["statistics"][statistic.name].get("bounds"):
-            form = percent if statistic.kind == "rate" else number
-            ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
-    n = counted(
-        summary["n_unparsed"] + summary["n_failed"], "unread study", "unread studies"
-    )
+        estimate = estimate_of(summary, statistic)
+        if estimate.bounds is not None:
+            low, high = estimate.bounds
+            kind = figure_kind(is_share=statistic.is_share)
+            text = printed(replace(estimate, low=low, high=high), kind)
+            ends.append(f"{statistic.label} {text.ends(with_unit=True)}")
+    n_unread = summary.n_unparsed + summary.n_failed
+    n = counted(n_unread, "unread study", "unread studies")
     return [f"If the {n} were all best or worst: {', '.join(ends)}"] if ends else []
 
 
-def _evidence_notes(summary: Data) -> list[str]:
+def _evidence_notes(summary: RunSummary) -> list[str]:
     """Say how many entries share no word with either report."""
-    n_studies = summary["warnings"].get(NOT_ABOUT)
+    n_studies = summary.warnings.get(NOT_ABOUT)
     if not n_studies:
         return []
-    entries = counted(summary["n_warnings"][NOT_ABOUT], "entry", "entries")
+    entries = counted(summary.n_warnings[NOT_ABOUT], "entry", "entries")
     studies = counted(n_studies, "study", "studies")
     share = (
         f"{entries} in {studies} share no word with either report and may be no errors"
@@ -168,118 +177,148 @@ def _evidence_notes(summary: Data) -> list[str]:
     return [f"{share}: {how}"]
 
 
-def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
+def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Table]:
     parts = [summary] if complete else by_grouping(summary)
-    titles = [
-        f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts
-    ]
+    titles = [f" by {', '.join(part.by)}" if len(parts) > 1 else "" for part in parts]
     shown = [
         replace(_rates_table(part, rubric, complete=complete), title=f"Rates{by}")
         for part, by in zip(parts, titles, strict=True)
     ]
-    if "readings" in summary:
+    if summary.readings is not None:
         shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
         shown.append(_tally_table(summary, rubric, rubric.tally))
-    if reasons := summary["reasons"]:
-        head = columns("unread|not scored", "studies||count")
-        shown.append(Table("unread", "Not scored", head, tuple(reasons.items())))
-    if warnings := summary["warnings"]:
-        head = columns(
-            "warnings|warnings about answers", "studies||count", "times||count"
-        )
+    if summary.reasons:
+        head = [Column("unread", "not scored"), Column("studies", kind=Kind.COUNT)]
+        reasons = tuple(summary.reasons.items())
+        shown.append(Table("unread", "Not scored", head, reasons))
+    warnings = summary.warnings
+    if warnings:
+        head = [
+            Column("warnings", "warnings about answers"),
+            Column("studies", kind=Kind.COUNT),
+            Column("times", kind=Kind.COUNT),
+        ]
         rows = tuple(
-            (text, n, summary["n_warnings"][text]) for text, n in warnings.items()
+            (text, n, summary.n_warnings[text]) for text, n in warnings.items()
         )
         shown.append(Table("warnings", "Warnings about answers", head, rows))
-    if failures := summary.get("failures"):
-        head = columns("reason|failed", "sentence|why", "studies||count")
-        rows = tuple((each["reason"], each["sentence"], each["n"]) for each in failures)
-        shown.append(
-            Table("failures", "Why studies failed, the most frequent", head, rows)
+    if summary.failures:
+        head = [
+            Column("reason", "failed"),
+            Column("sentence", "why"),
+            Column("studies", kind=Kind.COUNT),
+        ]
+        of_each = tuple(
+            (each.reason, each.sentence, each.n) for each in summary.failures
         )
+        title = "Why studies failed, the most frequent"
+        shown.append(Table("failures", title, head, of_each))
     return shown
 
 
-def _rates_table(summary: Data, rubric: Rubric, *, complete: bool) -> Table:
+def _rates_table(summary: RunSummary, rubric: Rubric, *, complete: bool) -> Table:
     """Return the rubric's statistics, a row for each group and one for all studies."""
     left, groups = _groups(summary)
     shown = rubric.shown("groups")
     counts = [
-        Column(f"n_{name}", name, "count")
-        for name in _COUNTS[: None if complete else 2]
+        Column(f"n_{name}", name, kind=Kind.COUNT)
+        for name in (_COUNTS if complete else _COUNTS[:2])
     ]
     figures = [*counts, *map(_column, shown)]
     rows: list[tuple[Cell, ...]] = []
     for keys, block in groups:
-        numbers = (block[count.name] for count in counts)
-        rows.append(
-            (*keys, *numbers, *(_estimate(block, statistic) for statistic in shown))
-        )
+        numbers = (getattr(block, count.name) for count in counts)
+        estimates = (_estimate(block, statistic) for statistic in shown)
+        rows.append((*keys, *numbers, *estimates))
     if complete:
-        names = [row_name(summary["by"], group) for group in summary["rates"]]
+        names = [row_name(summary.by, block.group) for block in summary.rates]
         rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
         rows[-1] = ("all", *[""] * len(left), *rows[-1][len(left) + 1 :])
         left = [
-            *columns("row"),
+            Column("row"),
             *field_columns([field.name for field in left], figures),
         ]
-    note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
+    note = definitions((s.label, s.definition) for s in shown if s.is_share)
     return Table("rates", "Rates", [*left, *figures], rows, note)
 
 
-def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
+def _groups(
+    summary: RunSummary,
+) -> tuple[list[Column], list[tuple[list[str], SummaryBlock]]]:
     """Return the columns of the groups' fields, and the values and the figures of each group."""
-    by = fields_of(*summary["by"])
-    rows = [
-        ([group_value(row[name]) if name in row else "" for name in by], row)
-        for row in summary["rates"]
-    ]
-    rows.append((["all", *[""] * len(by)][: len(by)], summary))
-    inferred = " (inferred)" if summary["n_class_inferred"] else ""
+    by = fields_of(*summary.by)
+    rows = []
+    for block in summary.rates:
+        key = block.group
+        values = [group_value(key[name]) if name in key else "" for name in by]
+        rows.append((values, block))
+    rows.append((["all", *[""] * len(by)][: len(by)], summary.everything))
+    inferred = " (inferred)" if summary.n_class_inferred else ""
     labels = [name + (inferred if name == "study_class" else "") for name in by]
     return [Column(name, label) for name, label in zip(by, labels, strict=True)], rows
 
 
-def _corrected_table(summary: Data, rubric: Rubric) -> Table:
+def _corrected_table(summary: RunSummary, rubric: Rubric) -> Table:
     """Return each statistic that readings correct, a row a group and one for all."""
     groups, blocks = _groups(summary)
     rows: list[tuple[Cell, ...]] = []
     for statistic in rubric.statistics:
-        kind = "share" if statistic.kind == "rate" else "number"
+        kind = figure_kind(is_share=statistic.is_share)
         for keys, block in blocks:
-            fixed = block["statistics"][statistic.name].get("corrected")
+            fixed = block.statistics[statistic.name].corrected
             if fixed is None:
                 continue
-            read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
-            cells: tuple[Cell, ...] = (_estimate(block, statistic),)
-            if why := fixed["why_not"]:
-                cells += Estimate(None, why=why, note=f"({why})"), None, read, None
+            read = Estimate(k=fixed["n"], n=fixed["n_studies"])
+            by_judge = _estimate(block, statistic)
+            cells: tuple[Cell, ...]
+            why = fixed["why_not"]
+            if why:
+                none = ShownEstimate(Estimate(reason=why), note=f"({why})")
+                cells = (by_judge, none, None, read, None)
             else:
-                ends = fixed["labels"], fixed["labels_low"], fixed["labels_high"]
-                cells += Estimate.read(fixed, kind), Estimate(*ends, kind=kind), read
-                cells += (Estimate(fixed["worth"]),)
+                both = Estimate.read(fixed)
+                alone = Estimate(
+                    value=fixed["labels"],
+                    low=fixed["labels_low"],
+                    high=fixed["labels_high"],
+                )
+                cells = (
+                    by_judge,
+                    ShownEstimate(both, kind),
+                    ShownEstimate(alone, kind),
+                    read,
+                    Estimate(value=fixed["worth"]),
+                )
             rows.append((statistic.name, *keys, *cells))
-    worth = Column("worth", "judge is worth (readings)", "number", digits=0)
-    alone = "readings_alone|readings alone|number"
-    figures = columns(
-        "judge||number", "corrected||number", alone, "read||fraction", worth
-    )
-    head = columns("statistic", *groups, *figures)
+    head = [
+        Column("statistic"),
+        *groups,
+        Column("judge", kind=Kind.NUMBER),
+        Column("corrected", kind=Kind.NUMBER),
+        Column("readings_alone", "readings alone", kind=Kind.NUMBER),
+        Column("read", kind=Kind.FRACTION),
+        Column("worth", "judge is worth (readings)", kind=Kind.NUMBER, digits=0),
+    ]
     return Table("corrected", "With the judge's bias taken out", head, rows)
 
 
-def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
+def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
     """Return how many errors of each category and grade there are, and per scored study."""
     categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
     kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
         head.append(
-            Column(grade.name, grade.label, "per_study" if is_wide else "count")
+            Column(
+                grade.name,
+                grade.label,
+                kind=Kind.PER_STUDY if is_wide else Kind.COUNT,
+            )
         )
         if not is_wide:
-            head.append(Column(f"{grade.name}_per_study", "per study", "number"))
+            name = f"{grade.name}_per_study"
+            head.append(Column(name, "per study", kind=Kind.NUMBER))
     rows: list[tuple[Cell, ...]] = []
     for category in (*categories.labels, None):
         row: list[Cell] = [
@@ -291,11 +330,10 @@ def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
                 {tally.rows: category.name} if category else {}
             )
             (measure,) = rubric.counting(kind.name, labels)
-            n, per_study = (
-                summary["totals"][measure.name][key] for key in ("n", "per_study")
-            )
+            total = summary.totals[measure.name]
+            n, per_study = total.n, total.per_study
             n_items += n or 0
-            wide = None if n is None else Estimate(per_study, k=n)
+            wide = None if n is None else Estimate(value=per_study, k=n)
             row += [wide] if is_wide else [n, per_study]
         if n_items or category is None or category.modality is None:
             rows.append(tuple(row))
@@ -310,13 +348,14 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
         m.name: m for m in rubric.measures if m.role == "score" or m.name in orders
     }
     head = [
-        *columns("study_id|study", "study_class|class"),
-        *(
-            Column(m.name, m.label, "number", 0 if m.is_whole else 3)
-            for m in measures.values()
-        ),
-        *columns(*([rubric.codes.plural] if rubric.codes else [])),
+        Column("study_id", "study"),
+        Column("study_class", "class"),
     ]
+    for m in measures.values():
+        digits = 0 if m.is_whole else 3
+        head.append(Column(m.name, m.label, kind=Kind.NUMBER, digits=digits))
+    if rubric.codes:
+        head.append(Column(rubric.codes.plural))
     entries = [
         {column: "none" if value == "" else value for column, value in row.items()}
         | {name: None if row[name] is None else float(row[name]) for name in measures}
@@ -335,13 +374,14 @@ def described_run(run: Run) -> dict[str, Any]:
         "run": str(run.path),
         "model": known_model(run),
         "rubric": rubric.name,
-        "judge": summary["judge"]["name"],
-        "studies": summary["n_studies"],
-        "scored": summary["n_scored"],
+        "judge": summary.judge.name,
+        "studies": summary.n_studies,
+        "scored": summary.n_scored,
         "figures": {
-            s.name: summary["statistics"][s.name] for s in rubric.shown("groups")
+            statistic.name: summary.statistics[statistic.name].plain()
+            for statistic in rubric.shown("groups")
         },
-        "finished": run.manifest.get("finished"),
+        "finished": run.manifest.finished,
     }
 
 
@@ -353,13 +393,20 @@ def runs_document(described: Sequence[Data]) -> Document:
         shown = rubric.shown("groups")
         entries = [
             {**run, "model": run["model"] or NOTHING}
-            | {s.name: _estimate({"statistics": run["figures"]}, s) for s in shown}
+            | {s.name: _shown(Estimate.read(run["figures"][s.name]), s) for s in shown}
             | {"finished": str(run["finished"] or NOTHING)[:16]}
             for run in described
             if run["rubric"] == name
         ]
-        left = columns("run", "model", "judge", "studies||count", "scored||count")
-        head = [*left, *map(_column, shown), Column("finished", "finished")]
+        head = [
+            Column("run"),
+            Column("model"),
+            Column("judge"),
+            Column("studies", kind=Kind.COUNT),
+            Column("scored", kind=Kind.COUNT),
+            *map(_column, shown),
+            Column("finished"),
+        ]
         tables.append(table_of("runs", rubric.title, head, entries))
     return Document(tables=tables)
 
@@ -367,17 +414,22 @@ def runs_document(described: Sequence[Data]) -> Document:
 def readers_document(runs: Sequence[Run], layout: str) -> Document:
     """Return a table of readers' runs with their main figures, a row a reader."""
     rubric = runs[0].rubric
-    facts, rows = [("layout", layout), ("rubric", rubric.title)], []
+    facts = [("layout", layout), ("rubric", rubric.title)]
+    rows: list[tuple[Cell, ...]] = []
     for run in runs:
         summary = run.summary()
-        name = summary["judge"]["name"]
+        name = summary.judge.name
         figures = (
             _estimate(summary, statistic) for statistic in rubric.shown("groups")
         )
-        rows.append((name, summary["n_studies"], summary["n_scored"], *figures))
-        facts += [("note", f"{name}: {text}") for text in summary["notes"]]
-    left = columns("judge", "studies||count", "scored||count")
-    head = [*left, *map(_column, rubric.shown("groups"))]
+        rows.append((name, summary.n_studies, summary.n_scored, *figures))
+        facts += [("note", f"{name}: {text}") for text in summary.notes]
+    head = [
+        Column("judge"),
+        Column("studies", kind=Kind.COUNT),
+        Column("scored", kind=Kind.COUNT),
+        *map(_column, rubric.shown("groups")),
+    ]
     return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
 
 
@@ -401,6 +453,6 @@ def sample_document(data: Data) -> Document:
         )
         for stratum in data["strata"]
     ]
-    fields = [Column(field, field) for field in data["by"]]
-    head = [*fields, *columns("studies||count", "drawn||count")]
+    head = [Column(field) for field in data["by"]]
+    head += [Column("studies", kind=Kind.COUNT), Column("drawn", kind=Kind.COUNT)]
     return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])

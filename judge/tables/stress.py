@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from judge.manifest import RecognisedEntries
+from judge.stats.estimate import Estimate
 from judge.stress.candidates import MADE
 from judge.tables.document import (
     Cell,
     Column,
     Document,
-    Estimate,
+    ShownEstimate,
     Table,
     cell_text,
-    columns,
 )
+from judge.tables.kinds import Kind
 from judge.text import NOTHING, counted, recognised_text
 
 _DETECTION = ("found", "right_category", "right_significance")
@@ -43,7 +45,7 @@ def stress_document(report: Report) -> Document:
             "judge",
             f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"],
         ),
-        ("statements recognised", recognised_text(report["recognised"]) or NOTHING),
+        ("statements recognised", _recognised(report) or NOTHING),
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
@@ -84,39 +86,42 @@ def _tables(report: Report) -> list[Table]:
     }
     return [
         _table(
-            *("detection", "One error that was put in", "one error"),
-            [*of_classes, *([("all", whole)] if of_classes else [])],
-            detection and detection | _LOST,
+            "detection",
+            "One error that was put in",
+            "one error",
+            rows=[*of_classes, *([("all", whole)] if of_classes else [])],
+            labels=detection and detection | _LOST,
         ),
         _table(
-            *(
-                "false_alarms",
-                "Reports without an error of a finding",
-                "nothing changed but",
-            ),
-            [
+            "false_alarms",
+            "Reports without an error of a finding",
+            "nothing changed but",
+            rows=[
                 *_by(report["false_alarms"], "change"),
                 *([all_but] if alarms["made"] else []),
             ],
-            alarm_labels | _LOST,
+            labels=alarm_labels | _LOST,
         ),
         _stability(report["stability"], level["label"] if level else "errors"),
         _table(
-            *("hostile", "Hostile texts", "the text"),
-            _by(report["hostile_all"], "change"),
-            {"changed": "changed a reading"} | {name: name for name in _EFFECTS},
+            "hostile",
+            "Hostile texts",
+            "the text",
+            rows=_by(report["hostile_all"], "change"),
+            labels={"changed": "changed a reading"} | {name: name for name in _EFFECTS},
         ),
     ]
 
 
 def _table(
-    name: str, title: str, head: str, rows: Rows, labels: Mapping[str, str]
+    name: str, title: str, head: str, *, rows: Rows, labels: Mapping[str, str]
 ) -> Table:
     """Return a row for each of `rows`, with its name and the columns that have a label."""
     shown = [Column("name", head)]
     for key, label in labels.items():
         is_count = all(isinstance(_cell(row[key]), int) for _, row in rows)
-        shown.append(Column(key, label, "count" if is_count else "number"))
+        kind = Kind.COUNT if is_count else Kind.NUMBER
+        shown.append(Column(key, label, kind=kind))
     cells = [(text, *(_cell(row[key]) for key in labels)) for text, row in rows]
     return Table(name, title, shown, cells if labels else ())
 
@@ -127,11 +132,12 @@ def _cell(value: Mapping[str, Any] | int | None) -> Cell:
         return value
     if "low" not in value:
         return int(sum(value.values()))  # candidates that were not read, by reason
-    return Estimate.read(value, "rate" if "rate" in value else "number")
+    kind = Kind.RATE if "rate" in value else Kind.NUMBER
+    return ShownEstimate(Estimate.read(value), kind)
 
 
 def _text(value: Mapping[str, Any] | None) -> str:
-    return cell_text(_cell(value), Column("", "", "number"))
+    return cell_text(_cell(value), Column("value", kind=Kind.NUMBER))
 
 
 def _by(rows: Iterable[Mapping[str, Any]], key: str) -> Rows:
@@ -149,7 +155,8 @@ def _stability(repeats: Mapping[str, Any] | None, level: str) -> Table:
             (f'flip between "no {level}" and some', _cell(repeats["flips"])),
             ("SD of the score within a candidate", repeats["score_sd"]),
         ]
-    return Table("stability", "Asked again", columns("figure", "value||number"), rows)
+    head = [Column("figure"), Column("value", kind=Kind.NUMBER)]
+    return Table("stability", "Asked again", head, rows)
 
 
 def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
@@ -159,7 +166,16 @@ def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
         others = [(reason, k) for reason, k in reasons.most_common() if reason != MADE]
         why = "; ".join(f"{reason} ({k:,})" for reason, k in others)
         rows.append((name, why, reasons[MADE], sum(k for _, k in others)))
-    head = columns(
-        "change", "why|why not made", "made||count", "not_made|not made|count"
-    )
+    head = [
+        Column("change"),
+        Column("why", "why not made"),
+        Column("made", kind=Kind.COUNT),
+        Column("not_made", "not made", kind=Kind.COUNT),
+    ]
     return Document(tables=[Table("candidates", "Candidates", head, rows)])
+
+
+def _recognised(report: Mapping[str, Any]) -> str:
+    if report["recognised"] is None:
+        return ""
+    return recognised_text(RecognisedEntries.model_validate(report["recognised"]))

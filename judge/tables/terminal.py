@@ -58,19 +58,21 @@ def shown(renderable: RenderableType, out: Console) -> list[str]:
     return [line.rstrip() for line in captured.get().removesuffix("\n").split("\n")]
 
 
+def _one_line(cell: str) -> str:
+    return harmless(cell).replace("\n", " ").replace("\t", " ")
+
+
+def _in_pieces(cell: str) -> str:
+    return "\n".join(_PIECE.findall(cell))
+
+
 def _table(table: Table, width: int) -> RenderableType:
     """Return a table; in a row that is too wide numbers take several lines, each whole."""
     n_left = table.n_left
-    rows = [
-        [harmless(cell).replace("\n", " ").replace("\t", " ") for cell in row]
-        for row in (table.head, *table.texts)
-    ]
+    rows = [list(map(_one_line, row)) for row in (table.head, *table.texts)]
     widths = [max(map(cell_len, column)) + 2 for column in zip(*rows, strict=True)]
     if sum(widths) > width:
-        rows = [
-            [*row[:n_left], *("\n".join(_PIECE.findall(cell)) for cell in row[n_left:])]
-            for row in rows
-        ]
+        rows = [[*row[:n_left], *map(_in_pieces, row[n_left:])] for row in rows]
     grid = Grid(
         box=box.SIMPLE, show_edge=False, padding=(0, 0, 0, 1), header_style="bold"
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from judge.stats.estimate import Estimate
 from judge.stats.metric import MINUS
-from judge.tables.document import Document, Estimate, Table, table_of
+from judge.tables.document import Column, Document, ShownEstimate, Table, table_of
+from judge.tables.kinds import Kind
 from judge.text import number
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
@@ -56,27 +58,35 @@ def _judges(validation: Data) -> Table:
     rows = validation["judge_table"]
     label = next((row["label"] for row in rows if row["label"]), "errors")
     has_repeats = any("same_verdict" in row for row in rows)
-    head = (
-        *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
-        *(["same_verdict|same verdict again|share"] if has_repeats else []),
-        *(
-            "dollars_per_1000|$ per 1,000 studies|short",
-            "seconds|seconds a study|short",
-        ),
-        "concurrency|at a time|count",
-    )
-    entries = [
-        {"same_verdict": None, **row}
-        | {"concurrency": "" if row["concurrency"] is None else row["concurrency"]}
-        | {name: _or_reason(row[name]) for name in ("dollars_per_1000", "seconds")}
-        for row in rows
+    head = [
+        Column("judge"),
+        Column("kendall", f"Kendall tau-b, {label}", kind=Kind.NUMBER),
+        Column("unread", kind=Kind.RATE),
     ]
+    if has_repeats:
+        head.append(Column("same_verdict", "same verdict again", kind=Kind.SHARE))
+    head += [
+        Column("dollars_per_1000", "$ per 1,000 studies", kind=Kind.SHORT),
+        Column("seconds", "seconds a study", kind=Kind.SHORT),
+        Column("concurrency", "at a time", kind=Kind.COUNT),
+    ]
+    entries = []
+    for row in rows:
+        at_a_time = row["concurrency"]
+        entry = {
+            "same_verdict": None,
+            **row,
+            "concurrency": "" if at_a_time is None else at_a_time,
+            "dollars_per_1000": _or_reason(row["dollars_per_1000"]),
+            "seconds": _or_reason(row["seconds"]),
+        }
+        entries.append(entry)
     return table_of("judges", "Judges", head, entries)
 
 
-def _or_reason(figure: Data) -> Estimate:
+def _or_reason(figure: Data) -> ShownEstimate:
     note = "" if figure["value"] is not None else f"({figure['reason']})"
-    return Estimate.read(figure, note=note)
+    return ShownEstimate(Estimate.read(figure), note=note)
 
 
 def _agreement(validation: Data) -> Table:
@@ -104,14 +114,16 @@ def _agreement(validation: Data) -> Table:
                 refused.setdefault(ceiling["kendall"]["reason"], []).append(
                     ceiling["label"]
                 )
-    kinds = (f"{name}|{label}|number" for name, label in _METHODS.items())
-    head = (
-        "quantity",
-        "judge",
-        "n|studies|count",
-        *kinds,
-        "all_readers|Kendall, all readers|number",
-    )
+    methods_head = [
+        Column(name, label, kind=Kind.NUMBER) for name, label in _METHODS.items()
+    ]
+    head = [
+        Column("quantity"),
+        Column("judge"),
+        Column("n", "studies", kind=Kind.COUNT),
+        *methods_head,
+        Column("all_readers", "Kendall, all readers", kind=Kind.NUMBER),
+    ]
     notes = []
     if is_left_out:
         notes.append(
@@ -128,26 +140,24 @@ def _agreement(validation: Data) -> Table:
 
 
 def _ranking(validation: Data) -> Table:
-    pooled = {
-        (entry["quantity"], _measured(entry), against): figures["preference_accuracy"]
-        for entry in validation["agreement"]
-        for against, figures in (
-            ("leave one out", entry),
-            ("all readers", entry["all_readers"]),
-        )
-    }
+    pooled = {}
+    for entry in validation["agreement"]:
+        quantity, judge = entry["quantity"], _measured(entry)
+        of_all = entry["all_readers"]
+        pooled[quantity, judge, "leave one out"] = entry["preference_accuracy"]
+        pooled[quantity, judge, "all readers"] = of_all["preference_accuracy"]
     head = (
-        "quantity",
-        "judge|rater",
-        "against",
-        "n_pairs|pairs|count",
-        "n_right|right|count",
-        "n_tied|tied|count",
-        "n_wrong|wrong|count",
-        "n_tied_by_readers|readers' ties|count",
-        "preference_accuracy|preference accuracy|share",
-        "kendall|Kendall tau-b|number",
-        "pooled|pooled accuracy|share",
+        Column("quantity"),
+        Column("judge", "rater"),
+        Column("against"),
+        Column("n_pairs", "pairs", kind=Kind.COUNT),
+        Column("n_right", "right", kind=Kind.COUNT),
+        Column("n_tied", "tied", kind=Kind.COUNT),
+        Column("n_wrong", "wrong", kind=Kind.COUNT),
+        Column("n_tied_by_readers", "readers' ties", kind=Kind.COUNT),
+        Column("preference_accuracy", "preference accuracy", kind=Kind.SHARE),
+        Column("kendall", "Kendall tau-b", kind=Kind.NUMBER),
+        Column("pooled", "pooled accuracy", kind=Kind.SHARE),
     )
     counts = ("n_pairs", "n_right", "n_tied", "n_wrong", "n_tied_by_readers")
     entries = []
@@ -179,10 +189,10 @@ def _rater(entry: Data) -> str:
 
 def _severity(validation: Data) -> Table:
     head = (
-        "judge|rater",
-        "n|studies|count",
-        "weighted_kappa|weighted kappa, quadratic|number",
-        "weighted_kappa_linear|linear|number",
+        Column("judge", "rater"),
+        Column("n", "studies", kind=Kind.COUNT),
+        Column("weighted_kappa", "weighted kappa, quadratic", kind=Kind.NUMBER),
+        Column("weighted_kappa_linear", "linear", kind=Kind.NUMBER),
     )
     entries = [
         {**entry, "judge": _rater(entry)}
@@ -204,12 +214,12 @@ def _with_reasons(note: str, reasons: Iterable[str | None]) -> str:
 
 def _differences(validation: Data) -> Table:
     head = (
-        "quantity",
-        "figure",
-        "judge",
-        "other",
-        "n|studies|count",
-        "difference||difference",
+        Column("quantity"),
+        Column("figure"),
+        Column("judge"),
+        Column("other"),
+        Column("n", "studies", kind=Kind.COUNT),
+        Column("difference", kind=Kind.DIFFERENCE),
     )
     entries = []
     for entry in validation["differences"]:
@@ -265,24 +275,24 @@ def row_name(entry: Data) -> str:
     return _measured({**entry, "measure": entry["measure"].removeprefix(MINUS)})
 
 
-def _with_range(ceiling: Data, method: str) -> Estimate:
+def _with_range(ceiling: Data, method: str) -> ShownEstimate:
     ends = ceiling["range"][method]
     note = f"({number(ends[0])} to {number(ends[1])})" if ends else ""
-    return Estimate.read(ceiling[method], note=note)
+    return ShownEstimate(Estimate.read(ceiling[method]), note=note)
 
 
 def _level(validation: Data, key: str) -> Table:
     level = _level_name(key)
     head = (
-        "rater",
-        "against",
-        "study_class|study class",
-        "n|studies|count",
-        "prevalence||rate",
-        "sensitivity||rate",
-        "specificity||rate",
-        f"judge_rate|no {level} error: rater|share",
-        f"reader_rate|no {level} error: readers|share",
+        Column("rater"),
+        Column("against"),
+        Column("study_class", "study class"),
+        Column("n", "studies", kind=Kind.COUNT),
+        Column("prevalence", kind=Kind.RATE),
+        Column("sensitivity", kind=Kind.RATE),
+        Column("specificity", kind=Kind.RATE),
+        Column("judge_rate", f"no {level} error: rater", kind=Kind.SHARE),
+        Column("reader_rate", f"no {level} error: readers", kind=Kind.SHARE),
     )
     title = f"Studies with any {level} error, by the readers' majority"
     return table_of(key, title, head, _level_entries(validation, key))
@@ -290,13 +300,13 @@ def _level(validation: Data, key: str) -> Table:
 
 def _chance_corrected(validation: Data, key: str) -> Table:
     head = (
-        "rater",
-        "against",
-        "study_class|study class",
-        "n|studies|count",
-        "agreement|raw agreement|rate",
-        "kappa||number",
-        "ac1|AC1|number",
+        Column("rater"),
+        Column("against"),
+        Column("study_class", "study class"),
+        Column("n", "studies", kind=Kind.COUNT),
+        Column("agreement", "raw agreement", kind=Kind.RATE),
+        Column("kappa", kind=Kind.NUMBER),
+        Column("ac1", "AC1", kind=Kind.NUMBER),
     )
     entries = _level_entries(validation, key)
     title = f"Agreement on studies with any {_level_name(key)} error"
@@ -326,16 +336,20 @@ def _level_entries(validation: Data, key: str) -> list[dict[str, Any]]:
         }
         for name in ("prevalence", "sensitivity", "specificity", "agreement"):
             # The mean over several sets is no k of n.
-            kind = "rate" if "k" in entry[name] else "share"
-            cells[name] = Estimate.read(entry[name], kind=kind)
+            kind = Kind.RATE if "k" in entry[name] else Kind.SHARE
+            cells[name] = ShownEstimate(Estimate.read(entry[name]), kind)
         entries.append({**entry, **cells})
     return entries
 
 
 def _limits(validation: Data) -> Table:
     head = (
-        *("quantity", "judge", "n|studies|count"),
-        *("bias||number", "lower|lower limit|number", "upper|upper limit|number"),
+        Column("quantity"),
+        Column("judge"),
+        Column("n", "studies", kind=Kind.COUNT),
+        Column("bias", kind=Kind.NUMBER),
+        Column("lower", "lower limit", kind=Kind.NUMBER),
+        Column("upper", "upper limit", kind=Kind.NUMBER),
     )
     entries = [
         _labelled(e) for e in validation["limits"] if e["bias"]["value"] is not None
@@ -348,8 +362,12 @@ def _limits(validation: Data) -> Table:
 
 def _alternative(validation: Data) -> Table:
     head = (
-        *("quantity", "judge", "readers_won|readers won|fraction"),
-        *("omega||number", "rho||number", "passes|may stand in for a reader"),
+        Column("quantity"),
+        Column("judge"),
+        Column("readers_won", "readers won", kind=Kind.FRACTION),
+        Column("omega", kind=Kind.NUMBER),
+        Column("rho", kind=Kind.NUMBER),
+        Column("passes", "may stand in for a reader"),
     )
     entries = []
     for entry in validation["alt_test"]:
@@ -358,7 +376,7 @@ def _alternative(validation: Data) -> Table:
             sum(reader["won"] for reader in entry["readers"]),
         )
         if entry["passes"] is not None:
-            cells = {"readers_won": Estimate(won / n, k=won, n=n)}
+            cells = {"readers_won": Estimate(value=won / n, k=won, n=n)}
             entries.append(
                 _labelled(entry, **cells, passes="yes" if entry["passes"] else "no")
             )

@@ -11,12 +11,14 @@ import numpy as np
 
 from judge import plugins
 from judge.comparing.alignment import AlignedRuns, RunChoice, align
-from judge.rubrics.contract import Rubric, Statistic
+from judge.manifest import RunSummary
+from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
-from judge.signature import Signature, short_digest
+from judge.signature import short_digest, signature_line
 from judge.stats.agreement import mean_of
-from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values, sum_measures
+from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values
 from judge.stats.prediction_powered import corrected
+from judge.stats.statistic import OfMean, Statistic
 from judge.stats.summary import grouped
 from judge.studies.columns import as_text
 from judge.text import counted
@@ -35,7 +37,7 @@ def corrected_summary(
     at_random: bool = False,
     patient_field: str | None = None,
     draws: Draws = USUAL_DRAWS,
-) -> dict[str, Any]:
+) -> RunSummary:
     """Return the summary of a run grouped by fields, corrected by readers' runs.
 
     `paths` are readers' runs, or folders of these. `at_random` declares that the studies were drawn
@@ -70,7 +72,7 @@ def corrected_summary(
     n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
-    summary = run.regrouped(by, patient_field, draws)
+    summary = run.regrouped(by, patient_field, draws).plain()
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
     for block, rows in zip(blocks, parts, strict=True):
@@ -106,17 +108,18 @@ def corrected_summary(
         "not_corrected": why_not,
         "notes": notes,
     }
-    return {**summary, "readings": readings}
+    return RunSummary.model_validate({**summary, "readings": readings})
 
 
 def _values(
     runs: AlignedRuns,
-) -> tuple[dict[str, tuple[Statistic, Values, Values]], dict[str, str]]:
+) -> tuple[dict[str, tuple[OfMean, Values, Values]], dict[str, str]]:
     """Return each mean and rate with the judge's values and the readers' means, or why not."""
     by_name, why_not = {}, {}
     rubric, *others = [run.rubric for run in runs.runs]
     for statistic in rubric.statistics:
-        if statistic.kind == "ratio" or not statistic.shown & {"groups", "compare"}:
+        is_printed = bool(statistic.shown & {"groups", "compare"})
+        if not isinstance(statistic, OfMean) or not is_printed:
             continue
         reasons = [_lacking(statistic, other) for other in others]
         columns = [
@@ -137,27 +140,19 @@ def _values(
 
 
 def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
-    is_rate = statistic.kind == "rate"
-    values = sum_measures(
-        [*runs.numbers(run, statistic.measures).values()], sizes=is_rate
-    )
-    return np.where(np.isnan(values), np.nan, values == 0) if is_rate else values
+    values, _ = statistic.study_values(runs.numbers(run, statistic.columns))
+    return values
 
 
 def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
-    known = {(s.name, s.kind, s.measures, s.is_reciprocal) for s in rubric.statistics}
-    wanted = (
-        statistic.name,
-        statistic.kind,
-        statistic.measures,
-        statistic.is_reciprocal,
-    )
-    if wanted not in known:
+    """Return why a reader's run has no such number, None where it has."""
+    known = {(one.name, one.kind, one.measures) for one in rubric.statistics}
+    if (statistic.name, statistic.kind, statistic.measures) not in known:
         return f"{rubric.title} has no such figure"
-    measures = (
-        measure for measure in rubric.measures if measure.name in statistic.measures
-    )
-    return next((measure.undefined for measure in measures if measure.undefined), None)
+    for measure in rubric.measures:
+        if measure.name in statistic.measures and measure.undefined:
+            return measure.undefined
+    return None
 
 
 def _sampling(
@@ -167,9 +162,7 @@ def _sampling(
     one_stratum = np.zeros(len(table), np.intp)
     if runs.is_scored[:, 1:].any(axis=1).all():
         return "all", (), one_stratum
-    samples = [
-        run.reading.get("sample") if run.reading else None for run in runs.runs[1:]
-    ]
+    samples = [run.reading.sample if run.reading else None for run in runs.runs[1:]]
     known = [sample for sample in samples if sample]
     if len(known) < len(samples):
         name = runs.names[1 + samples.index(None)]
@@ -179,7 +172,7 @@ def _sampling(
                 "samples of that kind, add --readings-at-random"
             )
         return "told", (), one_stratum
-    by = tuple(known[0]["by"])
+    by = tuple(known[0].by)
     if lacking := [name for name in by if name not in table.columns]:
         raise JudgeError(
             f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
@@ -190,12 +183,10 @@ def _sampling(
     sizes = Counter(keys)
     for name, sample in zip(runs.names[1:], known, strict=True):
         strata = {
-            tuple(_texts([stratum["key"].get(field) for field in by])): stratum[
-                "n_studies"
-            ]
-            for stratum in sample["strata"]
+            tuple(_texts([stratum.key.get(field) for field in by])): stratum.n_studies
+            for stratum in sample.strata
         }
-        if tuple(sample["by"]) != by or sizes != strata:
+        if tuple(sample.by) != by or sizes != strata:
             raise JudgeError(
                 f"{name} is a sample of other studies than {runs.names[0]} has, or was drawn by "
                 f"other fields than {', '.join(by) or 'none'}"
@@ -228,4 +219,4 @@ def _signature(
         f"patient:{patient or 'none'}",
         f"version:{plugins.version()}",
     )
-    return str(Signature(parts))
+    return signature_line(parts)

@@ -19,8 +19,9 @@ from judge.readers.annotations import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
     RATING,
+    RATINGS,
     SIGNIFICANT,
-    Quantity,
+    SharedMeasure,
     common_level,
     levels_of,
     measures_at_level,
@@ -28,7 +29,8 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import Run
 from judge.signature import digests
-from judge.stats.intervals import Values, sum_measures
+from judge.stats.intervals import Values
+from judge.stats.statistic import sum_of
 from judge.types import JudgeError
 
 
@@ -48,12 +50,12 @@ class Rater:
     @property
     def lacks(self) -> Mapping[str, str]:
         """What a reader was not asked for, each with the reason."""
-        return self.run.reading["lacks"] if self.run.reading else {}
+        return self.run.reading.lacks if self.run.reading else {}
 
     @cached_property
     def rubric(self) -> Rubric:
         """The rubric in full, whatever a reader was asked for."""
-        return rubrics.load(self.run.manifest["rubric"])
+        return rubrics.load(self.run.manifest.rubric)
 
     @cached_property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
@@ -71,8 +73,8 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
         choices = [run for choice in choices for run in _runs_in(choice)]
     opened: dict[str, Rater] = {}
     for choice in choices:
-        run = Run(choice.path)
-        judge = run.manifest["judge"]["name"]
+        run = Run.open(choice.path)
+        judge = run.manifest.judge.name
         if (run.reading is not None) != readers:
             raise JudgeError(
                 f"{choice.shown} is a run of the judge {judge}, not of a reader"
@@ -141,7 +143,7 @@ class RatedStudies:
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
     runs: AlignedRuns
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[SharedMeasure, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
     severities: tuple[str, ...]
@@ -230,20 +232,20 @@ def align_raters(
     for column, rater in enumerate(raters):
         known = quantities_of(rater.rubric, rater.lacks, level)
         for quantity in quantities:
-            numbers = runs.numbers(column, known[quantity.name].measures)
-            values[quantity.name][:, column] = sum_measures([*numbers.values()])
+            numbers = runs.numbers(column, known[quantity.name].made_of)
+            values[quantity.name][:, column] = sum_of(numbers, numbers)
         for score in () if rater.is_reader else rater.rubric.with_role("score"):
             of_score = runs.numbers(column, [score.name])[score.name]
             scores.append(
                 Score(rater.name, score.label, score.higher_is_better, of_score)
             )
-        if rater.is_reader and RATING in rater.run.manifest["fields"]:
+        if rater.is_reader and RATING in rater.run.manifest.fields:
             values[RATING][:, column] = [
                 rating if type(rating) in (int, float) else np.nan
                 for rating in runs.columns(column, [RATING])[RATING]
             ]
     if not np.isnan(values[RATING]).all():
-        quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
+        quantities += (RATINGS,)
     of_files = [
         Score(
             metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0]
@@ -330,7 +332,7 @@ def _grades(
         for name in shared:
             numbers = runs.numbers(column, rater.levels[name])
             # NaN where a study is not scored stays NaN.
-            total = sum_measures([*numbers.values()])
+            total = sum_of(numbers, numbers)
             grades[:, column] += np.where(np.isnan(total), np.nan, total > 0)
     return tuple(shared), grades
 
@@ -347,12 +349,12 @@ def check_texts(runs: AlignedRuns) -> list[str]:
                 f"{ids[0]!r}; judge the reports that were read, in the same --section"
             )
     notes = []
-    first = runs.runs[0].manifest["section"]
+    first = runs.runs[0].manifest.section
     for name, run in zip(runs.names, runs.runs, strict=True):
         texts = digests(run.records(of_any_version=True), set(runs.study_ids)).values()
         sides = zip(SIDES, zip(*texts, strict=True), strict=True)
         missing = [side for side, known in sides if not any(known)]
-        section = run.manifest["section"]
+        section = run.manifest.section
         if "candidates" in missing and section != first:
             raise JudgeError(
                 f"{name} is of the section {section} and {runs.names[0]} of {first}; judge what "
@@ -382,17 +384,16 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     return level
 
 
-def _shared(raters: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
+def _shared(raters: Sequence[Rater], level: str | None) -> tuple[SharedMeasure, ...]:
     first, *others = [quantities_of(rater.rubric, level=level) for rater in raters]
-    shared = tuple(
-        quantity
-        for name, quantity in first.items()
-        if all(
-            name in known and (quantity.kind == "count" or known[name] == quantity)
-            for known in others
-        )
-    )
+    shared = []
+    for quantity in first.values():
+        same = [known.get(quantity.name) for known in others]
+        # Counts are alike whatever the rubric; a score is shared where it is the same.
+        is_count = quantity.role == "count"
+        if all(one and (is_count or one == quantity) for one in same):
+            shared.append(quantity)
     if not shared:
         kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in raters))
         raise JudgeError(f"{kinds} have no count in common")
-    return shared
+    return tuple(shared)

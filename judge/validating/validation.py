@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from judge import plugins
-from judge.comparing.alignment import Runs, choices
-from judge.comparing.metric_files import read_files
-from judge.display import Displayed
-from judge.rubrics.quantities import Quantity
+from judge.rubrics.quantities import RATING, SharedMeasure
 from judge.running.folder import Run
-from judge.signature import Signature, short_digest
+from judge.signature import short_digest, signature_line
 from judge.stats.agreement import (
     CHANCE_CORRECTED,
     EXPERTS,
@@ -36,11 +32,11 @@ from judge.stats.agreement import (
     severity_measure,
 )
 from judge.stats.correlation import ACCURACY
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     FEWER_RESAMPLES,
     LEAST_UNITS,
     Codes,
-    Estimate,
     Resamples,
     Values,
     draw_resamples,
@@ -59,70 +55,9 @@ from judge.stats.rater_figures import (
 from judge.stats.significance import Resampling
 from judge.stats.summary import OUTCOMES
 from judge.types import Failed, Unparsed
-from judge.validating.raters import RatedStudies, align_raters, open_raters
+from judge.validating.raters import RatedStudies
 
 _USUAL = Resampling()
-
-
-@dataclass(frozen=True, repr=False)
-class Validation(Displayed):
-    """How far judges agree with readers; `print` shows the judges.
-
-    `data` is the output of `judge validate --format json`, and `frame(NAME)` one of its tables.
-    """
-
-    data: dict[str, Any]
-    notes: tuple[str, ...]
-    signature: str
-
-
-def validate(
-    runs: Runs,
-    readers: Runs,
-    *,
-    metrics: Sequence[str | Path] = (),
-    higher_is_better: Sequence[str] = (),
-    lower_is_better: Sequence[str] = (),
-    epsilon: float = EXPERTS,
-    level: str | None = None,
-    patient_field: str | None = None,
-    random_readers: bool = False,
-    resampling: Resampling = _USUAL,
-) -> Validation:
-    """Compare judges with readers of the same reports, as `judge validate` does.
-
-    Args:
-        runs: The runs of judges: opened, as folders, or as a mapping from names.
-        readers: The runs of readers, in the same forms.
-        metrics: Files of further metrics, as in `compare`.
-        higher_is_better: Columns of these of which more is better, where the name does not tell.
-        lower_is_better: Columns of which less is better.
-        epsilon: The epsilon of the alternative-annotator test.
-        level: Errors of this level or worse are significant: actionable, urgent, emergent or
-            significant; by default each rubric's own.
-        patient_field: The field with the patient, as in `compare`.
-        random_readers: Intervals cover the choice of the readers too; it needs three. By default
-            they hold for these readers.
-        resampling: The number of resamples and the seed.
-
-    Raises:
-        JudgeError: For runs that cannot be compared.
-
-    """
-    files = read_files(
-        [*map(str, metrics)], higher=higher_is_better, lower=lower_is_better
-    )
-    studies = align_raters(
-        open_raters(choices(runs), readers=False),
-        open_raters(choices(readers), readers=True),
-        files,
-        patient_field,
-        level,
-    )
-    data = compute_validation(
-        studies, resampling, epsilon, random_readers=random_readers
-    )
-    return Validation(data, tuple(data["notes"]), str(data["signature"]))
 
 
 def compute_validation(
@@ -159,7 +94,7 @@ def compute_validation(
         if not np.isnan(studies.values[quantity.name][:, n_judges:]).all()
     ]
     levels = [quantity for quantity in quantities if quantity.is_level]
-    counts = [quantity for quantity in quantities if quantity.kind == "count"]
+    counts = [quantity for quantity in quantities if quantity.role == "count"]
     notes = []
     if lacking := [one.label for one in studies.quantities if one not in quantities]:
         notes.append(
@@ -192,8 +127,8 @@ def compute_validation(
                 {
                     "name": rater.name,
                     "run": rater.shown,
-                    "judge": rater.run.manifest["judge"]["version"],
-                    "rubric": rater.run.manifest["rubric"],
+                    "judge": rater.run.manifest.judge.version,
+                    "rubric": rater.run.manifest.rubric,
                     "signature": rater.run.signature,
                 }
                 for rater in raters
@@ -236,7 +171,7 @@ def compute_validation(
     }
 
 
-def _named(quantity: Quantity) -> dict[str, str | None]:
+def _named(quantity: SharedMeasure) -> dict[str, str | None]:
     return {
         "quantity": quantity.name,
         "label": quantity.label,
@@ -245,17 +180,17 @@ def _named(quantity: Quantity) -> dict[str, str | None]:
 
 
 def _columns(
-    studies: RatedStudies, quantity: Quantity
+    studies: RatedStudies, quantity: SharedMeasure
 ) -> list[tuple[dict[str, Any], Values]]:
     """Scores and metrics of the opposite direction are negated."""
     columns = []
-    if quantity.kind != "rating":
+    if quantity.name != RATING:
         for judge, values in zip(
             studies.judges, studies.values[quantity.name].T, strict=False
         ):
             names = {"judge": judge.name, "measure": quantity.label, "own": True}
             columns.append((names, values))
-    if quantity.category or quantity.kind == "score":
+    if quantity.category or quantity.role == "score":
         return columns
     for score in studies.scores:
         is_same = score.higher_is_better == quantity.higher_is_better
@@ -292,7 +227,7 @@ class RatersFigures:
         return 0 if self.pairs is None else self.pairs.n_references
 
     def correlations(
-        self, quantities: Sequence[Quantity]
+        self, quantities: Sequence[SharedMeasure]
     ) -> dict[str, list[dict[str, Any]]]:
         """Return the correlations with the readers, by quantity and measure of a judge."""
         rows: dict[str, list[dict[str, Any]]] = {
@@ -326,7 +261,7 @@ class RatersFigures:
                 )
         return rows
 
-    def ranking(self, quantities: Sequence[Quantity]) -> list[dict[str, Any]]:
+    def ranking(self, quantities: Sequence[SharedMeasure]) -> list[dict[str, Any]]:
         """Return how raters order the candidates of one reference; empty where none has several."""
         if self.pairs is None:
             return []
@@ -360,7 +295,7 @@ class RatersFigures:
             self._compare(measure, found, grid, (ACCURACY,), within, columns)
         return rows
 
-    def detection(self, level: Quantity) -> Iterator[dict[str, Any]]:
+    def detection(self, level: SharedMeasure) -> Iterator[dict[str, Any]]:
         """Yield how raters find studies with an error of a level, for all and each study class."""
         studies = self.studies
         is_clean = _is_clean(studies.values[level.name])
@@ -420,7 +355,7 @@ class RatersFigures:
             for row in found
         ]
 
-    def _grid(self, quantity: Quantity) -> tuple[list[dict[str, Any]], Values]:
+    def _grid(self, quantity: SharedMeasure) -> tuple[list[dict[str, Any]], Values]:
         """Return the names of a quantity's columns of judges, and these with the readers'."""
         columns = _columns(self.studies, quantity)
         readers = self.studies.values[quantity.name][:, len(self.studies.judges) :]
@@ -502,7 +437,7 @@ def _is_clean(counts: Values) -> Values:
 
 def _alternatives(
     studies: RatedStudies,
-    counts: Sequence[Quantity],
+    counts: Sequence[SharedMeasure],
     resamples: Resamples,
     epsilon: float,
 ) -> Iterator[dict[str, Any]]:
@@ -558,12 +493,12 @@ def _signature(
         f"numpy:{version('numpy')}",
         f"version:{plugins.version()}",
     ]
-    return str(Signature(parts))
+    return signature_line(parts)
 
 
 def judge_table(
     studies: RatedStudies,
-    quantities: Sequence[Quantity],
+    quantities: Sequence[SharedMeasure],
     agreement: Sequence[Mapping[str, Any]],
     units: Codes,
 ) -> list[dict[str, Any]]:
@@ -607,30 +542,26 @@ def judge_table(
                     else {}
                 ),
                 **_cost(judge.run),
-                "concurrency": (judge.run.manifest.get("effort") or {}).get(
-                    "concurrency"
-                ),
+                "concurrency": (judge.run.manifest.effort or {}).get("concurrency"),
             }
         )
     return rows
 
 
 def _same_verdict(
-    studies: RatedStudies, quantity: Quantity | None, units: Codes
+    studies: RatedStudies, quantity: SharedMeasure | None, units: Codes
 ) -> dict[str, dict[str, Any]]:
     """Return by judge how often its runs agree that a study has no error, for repeated judges."""
     columns_of: dict[str, list[int]] = {}
     for column, judge in enumerate(studies.judges):
-        if (judge.run.manifest.get("spent") or {}).get(
-            "asked"
-        ):  # not the cache's answers again
-            same_judge = str(
-                Signature.parse(judge.run.signature).without("repeat", "version")
-            )
-            columns_of.setdefault(same_judge, []).append(column)
+        manifest = judge.run.manifest
+        # Else they are the cache's answers again.
+        if manifest.spent is not None and manifest.spent.asked:
+            same = manifest.signature_parts(without=("repeat", "version"))
+            columns_of.setdefault(signature_line(same), []).append(column)
     figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
-        if quantity is None or quantity.kind != "count" or len(columns) < 2:
+        if quantity is None or quantity.role != "count" or len(columns) < 2:
             continue
         is_clean = _is_clean(studies.values[quantity.name][:, columns])
         scored = ~np.isnan(is_clean).any(axis=1)
@@ -641,27 +572,31 @@ def _same_verdict(
 
 
 def _cost(run: Run) -> dict[str, dict[str, Any]]:
-    manifest, spent = run.manifest, run.manifest.get("spent") or {}
-    asked = spent.get("asked")
-    if not spent or (spent["from_cache"] and not asked):
-        unknown = _unknown("all from the cache" if spent else "not recorded")
+    manifest, spent = run.manifest, run.manifest.spent
+    if spent is None or manifest.started is None or manifest.finished is None:
+        unknown = _unknown("not recorded")
         return {"dollars_per_1000": unknown, "seconds": unknown}
-    n = run.summary()["n_studies"]
+    asked = spent.asked
+    if spent.from_cache and not asked:
+        unknown = _unknown("all from the cache")
+        return {"dollars_per_1000": unknown, "seconds": unknown}
+    n = run.summary().n_studies
     # Of the answers asked for: cached ones count as these.
-    share = (asked + spent["from_cache"]) / asked / n if asked else 1 / n
+    share = (asked + spent.from_cache) / asked / n if asked else 1 / n
     dollars = _unknown("no known price" if asked else "asks no server")
-    if asked and spent["dollars"] is not None:
-        dollars = Estimate(asked, 1_000 * spent["dollars"] * share, None, None).plain()
-    started, finished = (
-        datetime.fromisoformat(manifest[end]) for end in ("started", "finished")
-    )
-    seconds = Estimate(
-        asked or n, (finished - started).total_seconds() * share, None, None
-    ).plain()
-    if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
-        seconds = _unknown(f"judged in {parts[0]}")
+    if asked and spent.dollars is not None:
+        per_1000 = 1_000 * spent.dollars * share
+        dollars = Estimate(n=asked, value=per_1000).plain()
+    started = datetime.fromisoformat(manifest.started)
+    finished = datetime.fromisoformat(manifest.finished)
+    per_study = (finished - started).total_seconds() * share
+    seconds = Estimate(n=asked or n, value=per_study).plain()
+    if manifest.batches:
+        seconds = _unknown("judged in batches")
+    elif manifest.shards:
+        seconds = _unknown("judged in shards")
     return {"dollars_per_1000": dollars, "seconds": seconds}
 
 
 def _unknown(reason: str) -> dict[str, Any]:
-    return Estimate(0, None, None, None, reason=reason).plain()
+    return Estimate(n=0, reason=reason).plain()

@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, Field
 from judge.rubrics import categories
 from judge.rubrics.categories import CATEGORY, ERROR, KEY, KEYS, LEVELS, MAX_COUNT
 from judge.rubrics.contract import (
-    EVERYWHERE,
     Counted,
     Measure,
     Rubric,
@@ -25,6 +24,7 @@ from judge.rubrics.contract import (
     source,
 )
 from judge.rubrics.replies import ReplyModel, read_reply, whole_number
+from judge.stats.statistic import EVERYWHERE
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 _ALL = Measure(

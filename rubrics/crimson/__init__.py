@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from judge.rubrics import Rubric, Tally
 from judge.rubrics.categories import ERRORS, no_error, none_of
-from judge.rubrics.contract import mean_of, ratio_of, sorted_by, source
+from judge.rubrics.contract import sorted_by, source
 from judge.rubrics.crimson.parse import (
     CANDIDATE,
     MATCH,
@@ -24,6 +24,7 @@ from judge.rubrics.crimson.parse import (
     parse,
     render,
 )
+from judge.stats.statistic import EVERYWHERE, Mean, Ratio
 
 RUBRIC = Rubric(
     name="crimson",
@@ -37,24 +38,41 @@ RUBRIC = Rubric(
     facets=(SIGNIFICANCE, TYPE),
     measures=MEASURES,
     statistics=(
-        mean_of("crimson", "CRIMSON", (-1, 1)),
+        Mean(
+            "crimson",
+            "CRIMSON",
+            measures=("crimson",),
+            higher_is_better=True,
+            scale=(-1, 1),
+            shown=EVERYWHERE,
+        ),
         ERRORS,
         no_error("urgent", "errors at urgent findings"),
         no_error("actionable", "errors at urgent or actionable findings"),
-        ratio_of(
-            "urgent_recall", "urgent recall", "n_urgent_reported", "n_urgent_reference"
+        Ratio(
+            "urgent_recall",
+            "urgent recall",
+            measures=("n_urgent_reported",),
+            per=("n_urgent_reference",),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=EVERYWHERE,
         ),
-        ratio_of(
-            *(
-                "urgent_precision",
-                "urgent precision",
-                "n_urgent_supported",
-                "n_urgent_candidate",
-            )
+        Ratio(
+            "urgent_precision",
+            "urgent precision",
+            measures=("n_urgent_supported",),
+            per=("n_urgent_candidate",),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=EVERYWHERE,
         ),
         none_of(
-            *("no_missed_urgent", "no missed urgent finding", "urgent_missing_finding"),
-            "missing urgent findings",
+            "no_missed_urgent",
+            "no missed urgent finding",
+            measure="urgent_missing_finding",
+            words="missing urgent findings",
+            shown=(),
         ),
     ),
     worst=sorted_by("-n_urgent", "crimson", "-n_actionable", "-n_insignificant"),

@@ -36,7 +36,9 @@ from judge.types import (
 
 NEGLIGIBLE = "negligible"
 SIGNIFICANCE = Facet(
-    *("significance", "clinical significance", "clinical significances"),
+    "significance",
+    "clinical significance",
+    "clinical significances",
     labels=(
         Label("urgent", "urgent", "critical", means="urgent"),
         Label(
@@ -66,7 +68,9 @@ _ATTRIBUTE_WEIGHT = 0.5  # of a significant one; a negligible one weighs nothing
 
 FALSE, MISSING = "false_finding", "missing_finding"
 TYPE = Facet(
-    *("error_type", "type", "types"),
+    "error_type",
+    "type",
+    "types",
     labels=(
         Label(FALSE, "false finding"),
         Label(MISSING, "missing finding"),
@@ -92,7 +96,9 @@ MODALITY_OF = {label.name: label.modality for label in TYPE.labels if label.moda
 
 REFERENCE, CANDIDATE = (
     Kind(
-        *(f"{side}_finding", f"finding of the {side}", f"findings of the {side}"),
+        f"{side}_finding",
+        f"finding of the {side}",
+        f"findings of the {side}",
         facets=(SIGNIFICANCE.name,),
     )
     for side in ("reference", "candidate")
@@ -143,7 +149,8 @@ MEASURES = (
     ),
     *(
         _of_findings(
-            *(name, label),
+            name,
+            label,
             higher_is_better=name in _RIGHT,
             is_whole=True,
             needs=(*_ALL, LEVELS[0]),
@@ -364,9 +371,11 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     ours, theirs = reply.reference_findings, reply.predicted_findings
     for findings in (ours, theirs):
         _check_unique([finding.id for finding in findings], "id twice")
-        if (again := replies.first_repeat(one.finding for one in findings)) is not None:
+        again = replies.first_repeat(one.finding for one in findings)
+        if again is not None:
             raise UnparsedError("finding twice", again)
-        if normal := [one.finding for one in findings if is_normal(one.finding)]:
+        normal = [one.finding for one in findings if is_normal(one.finding)]
+        if normal:
             raise UnparsedError("contradiction", f"an abnormal finding: {normal[0]!r}")
     reference = {finding.id: place for place, finding in enumerate(ours)}
     candidate = {finding.id: place for place, finding in enumerate(theirs, len(ours))}
@@ -446,9 +455,11 @@ def _check_accounted(
 ) -> None:
     _check_unique(alone, "id twice")
     named = Counter([*matched, *alone])
-    if dangling := named.keys() - known.keys():
+    dangling = named.keys() - known.keys()
+    if dangling:
         raise UnparsedError("id of no finding", min(dangling))
-    if wrong := [name for name in known if named[name] != 1]:
+    wrong = [name for name in known if named[name] != 1]
+    if wrong:
         raise UnparsedError(
             "contradiction", f"{wrong[0]} is matched or {mistake}, and once"
         )

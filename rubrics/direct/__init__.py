@@ -15,8 +15,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
 
-from judge.rubrics.contract import Measure, Rubric, mean_of, sorted_by
+from judge.rubrics.contract import Measure, Rubric, sorted_by
 from judge.rubrics.replies import OrNull, ReplyModel, Text, read_reply
+from judge.stats.statistic import EVERYWHERE, Mean
 from judge.types import Annotation, Measures, Study, UnparsedError
 
 ASPECTS = {
@@ -195,6 +196,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 
 _share = partial(Measure, scale=_SCALE, higher_is_better=True)
+_mean = partial(Mean, scale=_SCALE, higher_is_better=True)
 
 RUBRIC = Rubric(
     name="direct",
@@ -215,8 +217,16 @@ RUBRIC = Rubric(
         ),
     ),
     statistics=(
-        mean_of("direct", "direct score", _SCALE),
-        *(mean_of(name, f"direct: {name}", _SCALE, ["head"]) for name in ASPECTS),
+        _mean("direct", "direct score", measures=("direct",), shown=EVERYWHERE),
+        *(
+            _mean(
+                name,
+                f"direct: {name}",
+                measures=(name,),
+                shown=frozenset({"head"}),
+            )
+            for name in ASPECTS
+        ),
     ),
     worst=sorted_by("direct"),
     parse=parse,

@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from judge.rubrics import Counted, Facet, Kind, Label, Measure
-from judge.rubrics.contract import EVERYWHERE, mean_of, ratio_of
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
 from judge.rubrics.replies import (
     Line,
@@ -26,6 +25,7 @@ from judge.rubrics.replies import (
     word_key,
 )
 from judge.sentences import ITEM, lines
+from judge.stats.statistic import EVERYWHERE, Mean, Ratio
 from judge.types import (
     Annotation,
     Item,
@@ -38,7 +38,9 @@ from judge.types import (
 
 ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
 VERDICT = Facet(
-    *("verdict", "verdict", "verdicts"),
+    "verdict",
+    "verdict",
+    "verdicts",
     labels=(
         Label(ENTAILED, "entailed", "good"),
         Label(NOT_MENTIONED, "not mentioned", "notable"),
@@ -158,7 +160,10 @@ def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     place = {key: number for number, key in enumerate(quoted, len(pairs))}
     items = [
         Item(
-            *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
+            FACT.name,
+            fact.text,
+            {VERDICT.name: (fact.verdict,)},
+            side,
             links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
         )
         for side, fact in pairs
@@ -190,7 +195,8 @@ MEASURES = (
     _share("penalised_precision", _SHORT, undefined=_NO_CANDIDATE),
     *(
         _count(
-            *(f"n_{verdict.name}", verdict.label),
+            f"n_{verdict.name}",
+            verdict.label,
             higher_is_better=verdict.name == ENTAILED,
             role="count",
             counts=Counted(FACT.name, {VERDICT.name: verdict.name}),
@@ -199,7 +205,8 @@ MEASURES = (
     ),
     *(
         _count(
-            *(f"n_{side}{end}", f"facts of the {side}{label}"),
+            f"n_{side}{end}",
+            f"facts of the {side}{label}",
             higher_is_better=end == f"_{ENTAILED}",
             needs=_OF_FACTS,
         )
@@ -246,46 +253,60 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-_ratio = partial(ratio_of, shown=EVERYWHERE - {"groups"})
+_mean = partial(Mean, higher_is_better=True, scale=(0, 1))
+_ratio = partial(Ratio, scale=(0, 1), shown=EVERYWHERE - {"groups"})
 STATISTICS = (
-    *(
-        mean_of(
-            *(f"macro_{name}", f"{label} (macro)", (0, 1)),
-            measures=(name,),
-            definition=f"{label} of facts, mean of studies",
-        )
-        for name, label in (
-            ("precision", "precision"),
-            ("recall", "recall"),
-            ("f1", "F1"),
-        )
+    _mean(
+        "macro_precision",
+        "precision (macro)",
+        measures=("precision",),
+        definition="precision of facts, mean of studies",
+        shown=EVERYWHERE,
+    ),
+    _mean(
+        "macro_recall",
+        "recall (macro)",
+        measures=("recall",),
+        definition="recall of facts, mean of studies",
+        shown=EVERYWHERE,
+    ),
+    _mean(
+        "macro_f1",
+        "F1 (macro)",
+        measures=("f1",),
+        definition="F1 of facts, mean of studies",
+        shown=EVERYWHERE,
     ),
     _ratio(
-        *(
-            "micro_precision",
-            "precision (micro)",
-            "n_candidate_entailed",
-            "n_candidate",
-        ),
+        "micro_precision",
+        "precision (micro)",
+        measures=("n_candidate_entailed",),
+        per=("n_candidate",),
+        higher_is_better=True,
         definition="precision of all facts",
     ),
     _ratio(
-        *("micro_recall", "recall (micro)", "n_reference_entailed", "n_reference"),
+        "micro_recall",
+        "recall (micro)",
+        measures=("n_reference_entailed",),
+        per=("n_reference",),
+        higher_is_better=True,
         definition="recall of all facts",
     ),
     _ratio(
-        *("contradicted", "contradicted", "n_candidate_contradicted", "n_candidate"),
+        "contradicted",
+        "contradicted",
+        measures=("n_candidate_contradicted",),
+        per=("n_candidate",),
         higher_is_better=False,
         definition="candidate's facts that the reference contradicts",
     ),
-    mean_of(
-        *(
-            "penalised_precision",
-            f"length-penalised precision (g={FEWEST})",
-            (0, 1),
-            (),
-        ),
+    _mean(
+        "penalised_precision",
+        f"length-penalised precision (g={FEWEST})",
+        measures=("penalised_precision",),
         definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
+        shown=frozenset(),
     ),
 )
 
@@ -351,9 +372,11 @@ _ASKED = {REPORT: "phrases of the {}", PHRASES: "verdicts on the {}"}
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
     """Return the phrases of one report in an answer; those that are none, or twice, are refused."""
     phrases = read_reply(Phrases, text).phrases
-    if none := [phrase for phrase in phrases if is_no_entry(phrase)]:
+    none = [phrase for phrase in phrases if is_no_entry(phrase)]
+    if none:
         raise UnparsedError("empty phrase", none[0])
-    if (again := first_repeat(phrases)) is not None:
+    again = first_repeat(phrases)
+    if again is not None:
         raise UnparsedError("phrase twice", again)
     return tuple(phrases)
 
@@ -372,7 +395,8 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
             raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
         quotes: dict[str, None] = {}
         for quote in verdict.evidence:
-            if (words := report.find(quote)) is None:
+            words = report.find(quote)
+            if words is None:
                 raise UnparsedError("evidence not in the report", quote)
             quotes[words] = None
         if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
@@ -384,7 +408,8 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
             detail = f"phrase {verdict.phrase} is contradicted by its own words"
             raise UnparsedError("contradiction", detail)
         facts[verdict.phrase] = Fact(said, verdict.verdict, tuple(quotes))
-    if missing := set(range(1, len(phrases) + 1)) - facts.keys():
+    missing = set(range(1, len(phrases) + 1)) - facts.keys()
+    if missing:
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
     return [facts[number] for number in sorted(facts)]
 
@@ -413,7 +438,9 @@ def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
 
 def _verdict_study(report: str, phrases: Sequence[str], study: Study) -> Study:
     return Study(
-        *("", report, "\n".join(phrases)),
+        "",
+        report,
+        "\n".join(phrases),
         context=study.context,
         prior=study.prior,
         modality=study.modality,

@@ -11,7 +11,7 @@ from functools import partial
 
 from judge.rubrics import Rubric, Tally, categories
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.contract import Parse, mean_of, sorted_by, source
+from judge.rubrics.contract import Parse, sorted_by, source
 from judge.rubrics.fineradscore.parse import (
     CLOSENESS,
     CORRECTION,
@@ -24,6 +24,7 @@ from judge.rubrics.fineradscore.parse import (
     parse,
     render,
 )
+from judge.stats.statistic import EVERYWHERE, InverseMean, Mean
 
 
 def _parse_for(prompt: str, _model: str) -> Parse | None:
@@ -31,29 +32,59 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 
 _STATISTICS = (
-    mean_of(
-        *("fineradscore", "highest severity", (1, 4), ("head", "groups")),
-        higher_is_better=False,
-    ),
-    mean_of(
-        *("inverse_fineradscore", "1/FineRadScore", (1, 4)),
+    Mean(
+        "fineradscore",
+        "highest severity",
         measures=("fineradscore",),
-        is_reciprocal=True,
+        higher_is_better=False,
+        scale=(1, 4),
+        shown=frozenset({"head", "groups"}),
+    ),
+    InverseMean(
+        "inverse_fineradscore",
+        "1/FineRadScore",
+        measures=("fineradscore",),
+        higher_is_better=True,
+        scale=(1, 4),
         study_label="highest severity",
+        shown=EVERYWHERE,
         rexrank="1/FineRadScore",
     ),
-    mean_of("fineradscore_sum", "severity sum", (0, None), higher_is_better=False),
-    *(mean_of(name, label, (0, 1), ["head"]) for name, label in CLOSENESS.items()),
+    Mean(
+        "fineradscore_sum",
+        "severity sum",
+        measures=("fineradscore_sum",),
+        higher_is_better=False,
+        scale=(0, None),
+        shown=EVERYWHERE,
+    ),
+    *(
+        Mean(
+            name,
+            label,
+            measures=(name,),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=frozenset({"head"}),
+        )
+        for name, label in CLOSENESS.items()
+    ),
     categories.ERRORS,
     categories.no_error("significant", "errors of severity 3 or 4"),
     categories.no_error("actionable", "errors of severity 2 or more"),
     categories.none_of(
-        *("no_missed_urgent", "no missed urgent finding", "n_missed_urgent"),
-        *("missing findings of severity 3 or 4", "groups", "compare"),
+        "no_missed_urgent",
+        "no missed urgent finding",
+        measure="n_missed_urgent",
+        words="missing findings of severity 3 or 4",
+        shown=("groups", "compare"),
     ),
     categories.none_of(
-        *("no_false_urgent", "no false urgent finding", "n_false_urgent"),
-        *("false findings of severity 3 or 4", "groups"),
+        "no_false_urgent",
+        "no false urgent finding",
+        measure="n_false_urgent",
+        words="false findings of severity 3 or 4",
+        shown={"groups"},
     ),
 )
 

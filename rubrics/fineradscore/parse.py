@@ -38,7 +38,9 @@ from judge.types import (
 )
 
 SEVERITY = Facet(
-    *("severity", "severity", "severities"),
+    "severity",
+    "severity",
+    "severities",
     labels=(
         Label("severity1", "1 not actionable", "mild", means="not actionable"),
         Label("severity2", "2 actionable, non-urgent", "notable", means="actionable"),
@@ -72,7 +74,8 @@ MEASURES = (
     _count("n_actionable", "errors of severity 2 or more"),
     *(
         _count(
-            *(f"n_{mistake}_urgent", f"{category.label}s of severity 3 or 4"),
+            f"n_{mistake}_urgent",
+            f"{category.label}s of severity 3 or 4",
             needs=(CATEGORY.name, category.value, NAMES[2]),
         )
         for mistake, category in URGENT.items()
@@ -424,7 +427,8 @@ def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
     if not candidate:
         inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
     for discrepancy in displaced:
-        if (source := discrepancy.reference_sentence) is not None:
+        source = discrepancy.reference_sentence
+        if source is not None:
             text = reference[source]
             draft = placed.get(text) or inserted.setdefault(text, _Draft({source}))
             draft.why.append(discrepancy)

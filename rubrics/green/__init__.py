@@ -11,7 +11,7 @@ from functools import partial
 
 from judge.rubrics import Kind, Measure, Rubric, StructuredReply, Tally, categories
 from judge.rubrics.categories import CATEGORY, ERROR, SIGNIFICANCE
-from judge.rubrics.contract import Counted, Parse, mean_of, sorted_by, source
+from judge.rubrics.contract import Counted, Parse, sorted_by, source
 from judge.rubrics.green.parse import (
     MATCHED,
     SIGNIFICANT,
@@ -22,6 +22,7 @@ from judge.rubrics.green.parse import (
     render,
     render_reply,
 )
+from judge.stats.statistic import EVERYWHERE, Mean
 from judge.types import Annotation, Measures, Study
 
 _MATCHED = Measure(
@@ -80,7 +81,15 @@ RUBRIC = Rubric(
         *categories.COUNTS[2:],
     ),
     statistics=(
-        mean_of("green", "GREEN", (0, 1), rexrank="GREEN"),
+        Mean(
+            "green",
+            "GREEN",
+            measures=("green",),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=EVERYWHERE,
+            rexrank="GREEN",
+        ),
         categories.ERRORS,
         categories.no_error(SIGNIFICANT, "clinically significant errors"),
     ),

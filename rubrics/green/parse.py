@@ -128,20 +128,19 @@ _EXPLANATION = re.compile(
 # What would be read as something else than words of the explanation.
 _NO_WORDS = re.compile(rf"{_TITLE.pattern}|[<`]|\A{_EXPLANATION.pattern}", _TITLE.flags)
 _WORDS = (
-    *(
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-    ),
-    *("eleven", "twelve"),
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
 )
 _BULLET, _BOLD = r"[-*\u2022][ \t]+", r"(?:\*\*)?"
 _CATEGORY = re.compile(
@@ -291,7 +290,8 @@ def _sections(text: str) -> tuple[str, dict[str, str]]:
     titles = list(_TITLE.finditer(text))
     headings = [_HEADING.fullmatch(title[0]) for title in titles]
     kinds = [_KIND.get(heading[1].lower()) if heading else None for heading in headings]
-    if lacking := [TITLES[kind] for kind in _SECTIONS if kind not in kinds]:
+    lacking = [TITLES[kind] for kind in _SECTIONS if kind not in kinds]
+    if lacking:
         raise UnparsedError(
             "missing section", f"no line with the heading {', '.join(lacking)}"
         )
@@ -305,7 +305,8 @@ def _sections(text: str) -> tuple[str, dict[str, str]]:
         for kind, title, end in zip(_SECTIONS, titles, ends, strict=True)
     }
     explanation = text[: titles[0].start()]
-    if heading := _EXPLANATION.match(explanation):
+    heading = _EXPLANATION.match(explanation)
+    if heading:
         explanation = explanation[heading.end() :]
     return explanation.strip(), bodies
 
@@ -335,7 +336,8 @@ def _errors(body: str, level: str, reading: _Reading) -> dict[str, _List]:
     listed: dict[str, tuple[str, list[str]]] = {}
     marks = ""
     for line in lines:
-        if category := _CATEGORY.fullmatch(line.strip()):
+        category = _CATEGORY.fullmatch(line.strip())
+        if category:
             mark, label, rest = category.groups()
             marks += mark.lower()
             below: list[str] = []
@@ -444,7 +446,8 @@ def _list_below(lines: Sequence[str], where: str) -> list[str]:
             if entry is None or int(entry[1]) != number:
                 raise UnparsedError("not in the layout", f"{where}: {_plain(text)!r}")
     items = [entry.groups()[-1] for entry in entries if entry]
-    if several := next((item for item in items if ";" in item), None):
+    several = next((item for item in items if ";" in item), None)
+    if several:
         raise UnparsedError(
             "doubtful item", f"{where}: several in one line: {_plain(several)!r}"
         )

@@ -25,7 +25,7 @@ _MODULES = (
         "judge.cli.output",
     ),
     *(
-        "judge.official",
+        "judge.prompts.official",
         "judge.running.cached_client",
         "judge.running.cost",
         "judge.tables.run",

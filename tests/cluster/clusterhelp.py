@@ -50,7 +50,7 @@ def judged(
     with JudgeSession.load(
         rubric, judge, settings, policy=asked, cache=cache
     ) as session:
-        return Run(run(session, studies, out=out, by=by, shard=shard).path)
+        return Run.open(run(session, studies, out=out, by=by, shard=shard).path)
 
 
 def in_shards(studies: StudySet, folder: Path, count: int, **how: object) -> list[Run]:

@@ -32,7 +32,7 @@ def test_merged_is_whole(tmp_path: Path, rubric: str, count: int) -> None:
     shards = in_shards(studies, tmp_path, count, rubric=rubric, by=by)
     merged = merge(shards[::-1], tmp_path / "merged").path
     assert same_files(whole.path, merged)
-    assert Run(merged).signature == whole.signature
+    assert Run.open(merged).signature == whole.signature
 
 
 @pytest.mark.parametrize("rubric", REPLIES)
@@ -70,9 +70,9 @@ def test_a_models_answers_unread_and_missing_too(
         whole = judged(studies, tmp_path / "whole", **how)
     assert same_files(whole.path, merged.path)
     summary = whole.summary()
-    assert summary["n_unparsed"] > 0
-    assert summary["n_failed"] > 0
-    (note,) = summary["notes"]
+    assert summary.n_unparsed > 0
+    assert summary.n_failed > 0
+    (note,) = summary.notes
     assert note == (
         "1 of 30 candidates are empty (study-0003), "
         "and are judged like any other: what they lack counts"

@@ -47,7 +47,7 @@ def test_runs_that_are_not_shards_of_one_run(
     made: Path, second: str, names: str
 ) -> None:
     with pytest.raises(JudgeError, match=names):
-        merge([Run(made / name) for name in ("shard-1", second)], made / "out")
+        merge([Run.open(made / name) for name in ("shard-1", second)], made / "out")
     assert not (made / "out").exists()
 
 
@@ -73,5 +73,5 @@ def test_studies_that_were_changed(
     folder = Path(shutil.copytree(made, tmp_path / "copy"))
     rewritten(folder / "shard-2", change)
     with pytest.raises(JudgeError, match=why):
-        merge([Run(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out")
+        merge([Run.open(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out")
     assert not (folder / "out").exists()

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from judge.stats.metric import Metric
+from judge.stats.metric import Metric, What
 from judge.stats.scores import ScoreMatrix
+from judge.stats.statistic import InverseMean, Mean, Rate, Statistic
 
-SCORE = Metric("score", "score", "mean", True, "score", True, what="score")
-COST = Metric("cost", "cost", "mean", False, "cost", False)
-INVERSE = Metric("inverse", "1/cost", "inverse", True, "cost", False, what="score")
-RATE = Metric("rate", "no error", "rate", True, "no error", True, what="rate")
+
+def metric_of(
+    kind: type[Statistic],
+    name: str,
+    label: str | None = None,
+    *,
+    higher: bool = True,
+    study_label: str | None = None,
+    what: What = "other",
+) -> Metric:
+    """A metric whose values have no known scale."""
+    statistic = kind(name, name, measures=(name,), higher_is_better=higher, scale=None)
+    return Metric(
+        name=name,
+        label=label or name,
+        statistic=statistic,
+        study_label=study_label or label or name,
+        what=what,
+    )
+
+
+SCORE = metric_of(Mean, "score", what="score")
+COST = metric_of(Mean, "cost", higher=False)
+INVERSE = metric_of(InverseMean, "inverse", "1/cost", study_label="cost", what="score")
+RATE = metric_of(Rate, "rate", "no error", what="rate")
 
 
 def panel_of(

@@ -9,7 +9,7 @@ import pytest
 from judged_runs import COPIED, IDS, PREDS, REFS
 from support import Invoke, write_json
 
-from judge.running.folder import Run
+from judge import Run
 
 MODELS = {"good": COPIED, "bad": PREDS}
 DATASETS = {"MIMIC": IDS[::2], "IU": IDS[1::2]}
@@ -52,7 +52,7 @@ def test_every_table_and_figure_of_the_challenge(
             (row["dataset"], row["study_class"], row["model"], row["metric"]): row
             for row in csv.DictReader(file)
         }
-    frame = Run(runs[2]).rates().set_index("study_class")  # MIMIC, bad, findings
+    frame = Run.open(runs[2]).rates().set_index("study_class")  # MIMIC, bad, findings
     means = {name: frame.loc[name, "green"] for name in ("normal", "abnormal")}
     for name, mean in means.items():
         assert float(rows["MIMIC", name, "bad", "green"]["value"]) == pytest.approx(

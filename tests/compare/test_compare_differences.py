@@ -9,6 +9,8 @@ from pathlib import Path
 from judged_runs import IDS, PREDS, REFS, data, edit_manifest, judged, refused
 from support import Invoke
 
+from judge import rubrics
+
 Two = tuple[Path, Path]
 
 
@@ -23,10 +25,9 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
         *(tmp_path, "third", {key: PREDS[key] for key in IDS[2:]}, "green", moved),
         "--allow-missing",
     )
-    line = json.loads((third / "manifest.json").read_text("utf-8"))["signature"]
-    line = line.replace("prompt:none", "prompt:mine@1+abc")
+    prompts = [{"name": "mine", "version": "1", "digest": "abc"}]
     judge = {"name": "m", "version": "m-2", "note": None}
-    edit_manifest(third, judge=judge, signature=line)
+    edit_manifest(third, judge=judge, prompts=prompts)
     done = invoke("compare", *two, third)
     assert (done.exit_code, done.stdout) == (2, "")
     for allows in (
@@ -54,10 +55,11 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
 def test_another_section_or_rubric_version_is_never_mixed(
     invoke: Invoke, two: Two
 ) -> None:
-    line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
-    edit_manifest(two[1], signature=line.replace("green:4", "green:0"))
+    edit_manifest(two[1], rubric_version="0")
     assert "judge rescore" in refused(invoke, *two)
-    edit_manifest(two[1], section="report", signature=line)
+    edit_manifest(
+        two[1], section="report", rubric_version=str(rubrics.load("green").version)
+    )
     every = [
         word for one in ("judge", "prompt", "references") for word in ("--allow", one)
     ]

@@ -22,7 +22,7 @@ def counted(
 ) -> Counter[tuple[str | None, str]]:
     """The errors of a run by category and level, None for all, from its annotations alone."""
     found: Counter[tuple[str | None, str]] = Counter()
-    for record in Run(run).records():
+    for record in Run.open(run).records():
         if record["study_id"] not in ids or record["annotation"] is None:
             continue
         for item in record["annotation"]["items"]:

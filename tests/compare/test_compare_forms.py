@@ -12,7 +12,7 @@ import pytest
 from panels import INVERSE, SCORE, panel_of
 from support import EXAMPLES, Invoke
 
-from judge.running.folder import Run
+from judge import Run
 from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
@@ -181,8 +181,8 @@ def test_rexrank_has_the_figures_of_all_studies(
     )
     assert (good["Model Name"], good["Rank"]) == ("good", "1")
     assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
-    summary = Run(stock["green-bad"]).summary()
-    assert bad["GREEN"] == f"{summary['statistics']['green']['value']:.3f}"
+    summary = Run.open(stock["green-bad"]).summary()
+    assert bad["GREEN"] == f"{summary.statistics['green'].value:.3f}"
 
 
 def test_a_star_marks_a_model_that_a_test_tells_from_the_next() -> None:
@@ -234,7 +234,7 @@ def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
         *("good", "2026-11-01", "https://a.org"),
     )
     assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
-    frame = Run(stock["green-bad"]).rates("site").set_index("site")
+    frame = Run.open(stock["green-bad"]).rates("site").set_index("site")
     harbour = csv_rows((out / "rexrank_harbour.csv").read_text("utf-8"))
     assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green']:.3f}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,10 @@ from support import Invoke, write_json
 
 from judge import metrics
 from judge.metrics import bleu2, tokens
-from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
+from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, OfCounts
 from judge.metrics.worker import label_counts
-from judge.stats.intervals import tail
+from judge.stats.estimate import Estimate
+from judge.stats.intervals import USUAL_DRAWS, tail
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]
 CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]
@@ -59,9 +61,16 @@ def counts_of(references: list[str], candidates: list[str]) -> dict[str, np.ndar
     return {name: np.array(column) for name, column in scores.columns.items()}
 
 
+def estimate_of(
+    one: OfCounts, counts: dict[str, np.ndarray], rows: Sequence[int]
+) -> Estimate:
+    values, _ = one.study_values(counts)
+    return one.estimate(values[list(rows)], None, units=None, draws=USUAL_DRAWS)
+
+
 def bleus(references: list[str], candidates: list[str]) -> list[float | None]:
     counts, rows = counts_of(references, candidates), range(len(references))
-    return [pooled_cell(figure, counts, rows).value for figure in CORPUS_BLEU]
+    return [estimate_of(figure, counts, rows).value for figure in CORPUS_BLEU]
 
 
 def test_corpus_bleu_is_sacrebleus_and_not_the_mean_of_studies() -> None:
@@ -87,8 +96,8 @@ def test_corpus_bleu_is_sacrebleus_and_not_the_mean_of_studies() -> None:
 
 def test_the_interval_is_of_resampled_sums() -> None:
     counts = counts_of(REFERENCES, CANDIDATES)
-    cell = pooled_cell(CORPUS_BLEU[3], counts, range(15))
-    table = np.stack([counts[name] for name in CORPUS_BLEU[3].columns], axis=1)
+    cell = estimate_of(CORPUS_BLEU[3], counts, range(15))
+    table = np.stack([counts[name] for name in CORPUS_BLEU[3].measures], axis=1)
     random = np.random.default_rng(1)
     drawn = [
         float(CORPUS_BLEU[3].compute(table[random.integers(0, 15, 15)].sum(axis=0)))
@@ -98,8 +107,8 @@ def test_the_interval_is_of_resampled_sums() -> None:
     assert (cell.low, cell.high) == pytest.approx(
         np.quantile(drawn, [share, 1 - share]), abs=0.02
     )
-    assert pooled_cell(CORPUS_BLEU[3], counts, range(9)).low is None
-    assert pooled_cell(CORPUS_BLEU[3], counts, []).value is None
+    assert estimate_of(CORPUS_BLEU[3], counts, range(9)).low is None
+    assert estimate_of(CORPUS_BLEU[3], counts, []).value is None
 
 
 def test_f1_chexbert_by_hand() -> None:
@@ -111,7 +120,7 @@ def test_f1_chexbert_by_hand() -> None:
     counts = {
         name: np.array(c, float) for name, c in label_counts(wanted, given).items()
     }
-    found = {one.name: pooled_cell(one, counts, range(3)).value for one in F1_CHEXBERT}
+    found = {one.name: estimate_of(one, counts, range(3)).value for one in F1_CHEXBERT}
     assert found == pytest.approx(
         {
             # Of five: Edema tp 1 fn 1, Cardiomegaly fp 1. Of all also Fracture tp 1, none fn 1.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 
-from judge.stats.scores import group_cells, rank_shares
+from judge.stats.scores import group_figures, rank_shares
 from judge.stats.significance import Resampling, compare, compare_pairs
 from judge.tables.comparison import ranks_table
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(5)
 
 
 def ranks(panel, metric) -> list[int | None]:
-    return [cell.rank for cell in group_cells(panel).cells[metric.name]]
+    return list(group_figures(panel).ranks[metric.name])
 
 
 # Directions
@@ -136,7 +136,7 @@ def near_nought(mean: float, n: int = 40) -> np.ndarray:
 def test_a_model_without_a_reciprocal_is_not_ranked() -> None:
     values = np.column_stack([near_nought(9), near_nought(-1), near_nought(8)])
     found = compare(panel_of({INVERSE: values, SCORE: values}), how=HOW)
-    assert [cell.value is None for cell in found.groups[0].cells["inverse"]] == [
+    assert [one.value is None for one in found.groups[0].estimates["inverse"]] == [
         False,
         True,
         False,
@@ -151,7 +151,7 @@ def test_a_model_without_a_reciprocal_is_not_ranked() -> None:
 def test_resamples_without_a_reciprocal_leave_no_interval_and_no_shares() -> None:
     values = np.column_stack([near_nought(0.1), near_nought(9), near_nought(8)])
     found = compare(panel_of({INVERSE: values}), how=HOW)
-    assert found.groups[0].cells["inverse"][0].value == pytest.approx(10)
+    assert found.groups[0].estimates["inverse"][0].value == pytest.approx(10)
     test = found.tests[0]["inverse"][0]
     assert test.difference == pytest.approx(10 - 1 / 9)
     assert (test.low, test.high, test.p is None) == (None, None, False)

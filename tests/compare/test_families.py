@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from panels import COST, INVERSE, RATE, SCORE, panel_of
+from panels import COST, INVERSE, RATE, SCORE, metric_of, panel_of
 from scipy import stats
 
 from judge.stats.metric import Metric
@@ -26,12 +26,13 @@ from judge.stats.significance import (
     mcnemar,
     plan,
 )
+from judge.stats.statistic import Ratio
 from judge.tables.comparison import comparison_document
 from judge.tables.forms import as_csv
 from judge.types import JudgeError
 
 RNG = np.random.default_rng(29)
-RATIO = Metric("ratio", "errors per line", "ratio", False, "errors per line", False)
+RATIO = metric_of(Ratio, "ratio", "errors per line", higher=False)
 
 
 def by_site(family: str = "groups", primary: str | None = None) -> Comparison:

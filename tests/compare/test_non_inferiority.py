@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from panels import COST, INVERSE, RATE, SCORE, panel_of
+from panels import COST, INVERSE, RATE, SCORE, metric_of, panel_of
 from scipy.optimize import minimize_scalar
 
 from judge.stats.intervals import Draws
 from judge.stats.metric import Metric
 from judge.stats.non_inferiority import difference_interval, studentised, tango
+from judge.stats.statistic import Ratio
 
 FEW = Draws(seed=1, resamples=2_000)
-RATIO = Metric("ratio", "recall", "ratio", higher_is_better=True, study_label="recall")
+RATIO = metric_of(Ratio, "ratio", "recall")
 
 
 def score(n: int, b: int, c: int, difference: float) -> float:
@@ -120,8 +121,10 @@ def test_there_is_none_of_few_studies_and_where_few_differ() -> None:
 def test_order_changes_nothing_and_the_seed_does() -> None:
     sums = np.column_stack([two(80)[0], np.ones(80), two(80)[1], np.ones(80)])
     order = np.random.default_rng(0).permutation(80)
-    assert studentised(sums, "mean", FEW) == studentised(sums[order], "mean", FEW)
-    assert studentised(sums, "mean", FEW) != studentised(sums, "mean", Draws(2, 2_000))
+    mean = SCORE.statistic
+    found = studentised(sums, mean, FEW)
+    assert found == studentised(sums[order], mean, FEW)
+    assert found != studentised(sums, mean, Draws(2, 2_000))
 
 
 def test_a_run_that_is_worse_by_the_margin_passes_in_a_fortieth() -> None:
@@ -131,6 +134,6 @@ def test_a_run_that_is_worse_by_the_margin_passes_in_a_fortieth() -> None:
     for _ in range(400):
         losses = -rng.poisson(rng.gamma(0.6, 2.0, 60)).astype(float)
         sums = np.column_stack([losses, np.ones(60), np.zeros(60), np.ones(60)])
-        found = studentised(sums, "mean", Draws(3, 500))
+        found = studentised(sums, SCORE.statistic, Draws(3, 500))
         passed += found.low is not None and found.low > -1.2
     assert passed <= 24

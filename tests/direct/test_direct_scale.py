@@ -151,4 +151,4 @@ def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) ->
     assert done.exit_code == 0, done.stderr
     assert "0 of 12 studies read differently" in done.stderr
     assert (run.path / "studies.csv").read_bytes() == before
-    assert Run(run.path).manifest["scale"] == [0, 10]
+    assert Run.open(run.path).manifest.scale == [0, 10]

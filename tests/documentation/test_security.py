@@ -122,7 +122,7 @@ def test_a_file_of_too_many_fields_or_bytes_is_refused(tmp_path: Path) -> None:
         ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n", "utf-8"
     )
     with pytest.raises(JudgeError, match="more than 1,000"):
-        load.load(str(path), "preds", load.NamedFields("field_1"))
+        load.load(str(path), "preds", load.NamedFields(id="field_1"))
     path = tmp_path / "long.yaml"
     path.write_bytes(b"a" * (jsonio.MAX_YAML + 1))
     with pytest.raises(jsonio.UnreadableYamlError, match="4 MB"):

@@ -173,7 +173,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
             # Of twelve steps three ask the same, one nothing, and six depend on answers.
             assert (coming.requests, coming.repeated, coming.further) == (3, 2, 7)
             done = run(asked, given, out=tmp_path / "run")
-        before = Run(tmp_path / "run")
+        before = Run.open(tmp_path / "run")
         assert rescore(before, tmp_path / "again")[1] == 0
         kept = list(entries(before.path))
         assert all(isinstance(one, KeptAnswer) for one in kept)
@@ -183,7 +183,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
         ends, progress = judged(session(running.url, tmp_path / "other"), given)
     assert progress.asked == 0
     assert [type(end.outcome) for end in ends] == [Annotated, Unparsed, Annotated]
-    assert done.summary["n_scored"] == 2
+    assert done.summary.n_scored == 2
     both = "prompt:facts-phrases@2+", ",facts-verdicts@2+"
     assert all(one in before.signature for one in both)
 

@@ -8,7 +8,7 @@ from lexicon_pairs import LEXICON, table
 
 from judge import rubrics
 from judge.backends.lexicon import compare
-from judge.backends.lexicon.reports import Report
+from judge.backends.lexicon.reports import ReadReport
 from judge.types import Study
 
 KINDS = table("kinds.yaml")
@@ -128,7 +128,7 @@ def test_a_quotation_is_a_whole_phrase(report, quoted):
 def test_a_corrected_report_does_not_contradict_itself(reference, candidate):
     rubric, study = rubrics.load("fineradscore"), Study("s", reference, candidate)
     annotation = rubric.baseline(compare(reference, candidate, LEXICON), study)
-    report = Report(rubric.editor(annotation, study), "candidate", LEXICON)
+    report = ReadReport(rubric.editor(annotation, study), "candidate", LEXICON)
     present = [mention for mention in report.mentions if mention.positive]
     assert present
     assert [denial for one in present for denial in report.contrary(one)] == []

@@ -23,7 +23,7 @@ def test_reports_that_are_foreign_or_no_x_ray_are_not_judged(invoke, tmp_path):
     assert done.exit_code == 3, done.stderr
     outcomes = {
         record["study_id"]: record["reason"]
-        for record in Run(tmp_path / "run").records()
+        for record in Run.open(tmp_path / "run").records()
     }
     assert outcomes == {
         "a": None,

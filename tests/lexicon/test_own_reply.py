@@ -49,9 +49,9 @@ def test_a_refused_reply_fails_its_study_and_is_counted(
         rubric, LexiconJudge(rubric), RequestPolicy(), tmp_path
     ) as session:
         run(session, studies, out=out)
-    summary = Run(out).summary()
-    assert (summary["n_scored"], summary["n_failed"]) == (1, 1)
-    records = {record["study_id"]: record for record in Run(out).records()}
+    summary = Run.open(out).summary()
+    assert (summary.n_scored, summary.n_failed) == (1, 1)
+    records = {record["study_id"]: record for record in Run.open(out).records()}
     assert records["hit"]["reason"] == "own reply refused"
     assert rubric.title in records["hit"]["detail"]
     assert records["plain"]["outcome"] == "annotated"

@@ -12,8 +12,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from unittest import mock
 
-from judge import official
-from judge.official import Recipe, recipes
+from judge.prompts import official
+from judge.prompts.official import Recipe, recipes
 
 TEMPLATE = (
     "Aim:\tcompare.\n\n    1. A:\n    {text1}\n\n    2. B:\n    {text2}\n\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from authors import STAND_INS
 
-from judge import official
+from judge.prompts import official
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import Invoke
 
-from judge import official, prompts
+from judge import prompts
+from judge.prompts import official
 from judge.types import JudgeError
 
 GREEN, FINERADSCORE = "green-official", "fineradscore-official"
@@ -67,7 +68,7 @@ def test_a_download_is_kept_if_it_is_the_known_text(
     assert len(asked) == len(recipe.files)
     assert recipe.commit in asked[0]
     assert kept(config) == sorted(Path(path).name for path in recipe.files)
-    prompt = official.load(name, os.environ)
+    prompt = prompts.load(name, os.environ)
     assert prompt == recipe.extract(SOURCES[name])
     assert prompt.digest in done.stdout
     assert prompt.digest in invoke("prompts", "list").stdout
@@ -97,7 +98,7 @@ def test_a_changed_prompt_is_refused_until_it_is_fetched_again(
         good = path.read_text("utf-8")
         path.write_text(good.replace("compare", "contrast"), "utf-8")
         with pytest.raises(JudgeError, match="prompts fetch"):
-            official.load(GREEN, os.environ)
+            prompts.load(GREEN, os.environ)
         assert "not usable" in invoke("prompts", "list").stdout
         assert invoke("prompts", "fetch", GREEN).exit_code == 0
     assert path.read_text("utf-8") == good
@@ -183,7 +184,7 @@ def test_crimsons_texts_stand_as_they_are(
     copy.write_text(CRIMSON_SOURCE, "utf-8")
     assert invoke("prompts", "fetch", name, "--from", copy).exit_code == 0
     reports = ("Effusion, $3 {candidate} ${context}.", "No {reference}.\nClear.")
-    system, user = official.load(name, os.environ).messages(*reports, context)
+    system, user = prompts.load(name, os.environ).messages(*reports, context)
     known = "".join(f"    {key}: {value}\n" for key, value in context.items())
     texts = {
         **CRIMSON_TEXTS,

@@ -68,16 +68,14 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
 
 def test_an_overview_counts_each_study_once(run: Run, rubric: Rubric) -> None:
     table = run.table()
-    view = json.loads(
-        json.dumps(overview(run.summary(), table, rubric), allow_nan=False)
-    )
+    view = json.loads(json.dumps(overview(run, table), allow_nan=False))
     for rate in view["figures"]["rates"]:
         *groups, whole = rate["rows"]
         assert whole["group"] == "all"
         assert sum(row["n"] for row in groups) == whole["n"] == view["n_scored"]
         assert sum(row["k"] for row in groups) == whole["k"]
     assert view["n_studies"] == len(table)
-    assert view["signature"] == run.summary()["signature"]
+    assert view["signature"] == run.summary().signature
     names = {column["name"] for column in view["columns"]}
     coded = {rubric.codes.plural} if rubric.codes else set()
     assert {"study_id", "site", "context"} | coded <= names <= {*table.columns, *coded}

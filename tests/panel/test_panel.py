@@ -61,7 +61,7 @@ def panelled(invoke: Invoke, runs: list[Path], *words: object) -> dict[str, Any]
 
 
 def column(name: str) -> list[float]:
-    found: list[float] = Run(Path("out")).table()[name].tolist()
+    found: list[float] = Run.open(Path("out")).table()[name].tolist()
     return found
 
 
@@ -124,9 +124,9 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     ):
         done = invoke(*line.split())
         assert done.exit_code == 0, (line, done.output)
-    run = Run(tmp_path / "out")
+    run = Run.open(tmp_path / "out")
     assert "|context:context,none|" in run.signature
-    columns = overview(run.summary(), run.table(), run.rubric)["columns"]
+    columns = overview(run, run.table())["columns"]
     kinds = {one["name"]: one["kind"] for one in columns}
     assert kinds["judges_spread"] == "score"  # sorted and filtered by
     assert "judges_spread" in index(run.table(), run.rubric)["columns"]
@@ -136,7 +136,7 @@ def test_every_judges_errors_are_kept_and_it_is_not_read_again(
     invoke: Invoke, three: list[Path]
 ) -> None:
     panelled(invoke, three[:2], "majority")
-    record = Run(Path("out")).record("b")
+    record = Run.open(Path("out")).record("b")
     errors = [
         (i["text"], i["labels"]["said_by"]) for i in record["annotation"]["items"]
     ]
@@ -183,7 +183,7 @@ def test_a_study_is_scored_where_all_judges_scored_it(
     summary = panelled(invoke, runs, "majority")
     assert (summary["n_studies"], summary["n_scored"], summary["n_failed"]) == (3, 1, 2)
     assert "2 studies are not scored by every judge: x 1, z 2" in summary["notes"]
-    ends = {study.study_id: end for study, end in Run(Path("out")).outcomes()}
+    ends = {study.study_id: end for study, end in Run.open(Path("out")).outcomes()}
     assert ends["a"] == Failed(
         "not scored by all judges", "x: failed, timeout; z: failed, timeout"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import Invoke
 
-from judge import official
+from judge import prompts
 
 
 def test_the_text_that_radeval_ships_is_the_official_one(
@@ -21,7 +21,7 @@ def test_the_text_that_radeval_ships_is_the_official_one(
     copy = Path(str(spec.origin)).parent / "metrics" / "green_score" / "utils.py"
     result = invoke("prompts", "fetch", "green-official", "--from", copy)
     assert result.exit_code == 0, result.output
-    prompt = official.load("green-official", os.environ)
+    prompt = prompts.load("green-official", os.environ)
     assert (prompt.words, prompt.layout) == (300, "green")
     (turn,) = prompt.messages("THE REFERENCE", "THE CANDIDATE")
     assert turn.content.index("THE REFERENCE") < turn.content.index("THE CANDIDATE")

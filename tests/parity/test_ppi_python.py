@@ -6,12 +6,12 @@ import numpy as np
 import ppi_py
 import pytest
 
-from judge.rubrics.contract import Statistic
 from judge.stats.intervals import Z_95
 from judge.stats.prediction_powered import corrected
+from judge.stats.statistic import Rate
 
 pytestmark = pytest.mark.ci
-RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
+RATE = Rate("no_error", "no error", measures=("n",), higher_is_better=True)
 
 
 @pytest.mark.parametrize(("n", "unread"), [(20, 100), (80, 160), (100, 30)])

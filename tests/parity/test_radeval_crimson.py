@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from installed import module
 
-from judge import official
+from judge.prompts import official
 from judge.rubrics.crimson import RUBRIC
 from judge.rubrics.crimson.parse import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS
 from judge.types import Study

@@ -10,8 +10,8 @@ from judge.running.folder import Run
 
 
 def by_reader(out: Path) -> dict[str, Run]:
-    runs = [Run(path) for path in sorted(out.iterdir())]
-    return {run.manifest["judge"]["name"].removeprefix("reader:"): run for run in runs}
+    runs = [Run.open(path) for path in sorted(out.iterdir())]
+    return {run.manifest.judge.name.removeprefix("reader:"): run for run in runs}
 
 
 def imported(
@@ -30,5 +30,5 @@ def measures(run: Run) -> dict[str, dict[str, float | None]]:
 
 def totals(run: Run) -> dict[str, int | None]:
     """The totals of the run that are not 0."""
-    found = {name: total["n"] for name, total in run.summary()["totals"].items()}
+    found = {name: total.n for name, total in run.summary().totals.items()}
     return {name: n for name, n in found.items() if n != 0}

@@ -60,7 +60,9 @@ def test_a_line_without_later_fields_is_read(tmp_path: Path) -> None:
 def test_what_was_kept_is_read(tmp_path: Path) -> None:
     assert store.read(tmp_path) == []
     assert store.current(tmp_path) == {}
-    marked = MarkedItem("error", FALSE, "Small effusion 😀", "candidate", 17, 33)
+    marked = MarkedItem(
+        "error", FALSE, "Small effusion 😀", side="candidate", start=17, end=33
+    )
     assert RECORD["candidate"][17:33] == marked.text  # code points: the last one is one
     edit = MarkedItem("error", URGENT, edit=Edit("change", 1, "No effusion."))
     readings = [

@@ -33,7 +33,7 @@ HEAD = "study_id,reader,category,level,count,text,reference\n"
 
 def test_tidy(invoke: Invoke, tmp_path: Path) -> None:
     runs = imported(invoke, tmp_path / "out", TIDY)
-    assert {name: run.summary()["n_scored"] for name, run in runs.items()} == {
+    assert {name: run.summary().n_scored for name, run in runs.items()} == {
         "fern": 15,
         "moss": 15,
         "reed": 13,  # who did not read ex-005 and ex-009: no zero for them
@@ -49,11 +49,9 @@ def test_tidy(invoke: Invoke, tmp_path: Path) -> None:
         *[("a", "")] * 2,
     ]
     # A score that nobody was asked for is undefined, and says why.
-    green = runs["fern"].summary()["statistics"]["green"]
-    assert (green["value"], green["n"], green["n_undefined"]) == (None, 0, 15)
-    assert any(
-        "no matched findings" in note for note in runs["fern"].summary()["notes"]
-    )
+    green = runs["fern"].summary().statistics["green"]
+    assert (green.value, green.n, green.n_undefined) == (None, 0, 15)
+    assert any("no matched findings" in note for note in runs["fern"].summary().notes)
     for args in (("rates",), ("audit",), ("errors",)):
         assert invoke(*args, runs["reed"].path).exit_code == 0
 
@@ -100,9 +98,9 @@ def test_refisco(invoke: Invoke, tmp_path: Path) -> None:
     assert ann["s1/alder"]["severity3_c"] is None  # no category was given: not 0
     # A blank score is no "no error": the study is left out, counted and named.
     assert set(ben) == {"s1/alder"}
-    assert runs["ben"].manifest["omitted_ids"] == {"unreadable": ["s2"]}
+    assert runs["ben"].manifest.omitted_ids == {"unreadable": ["s2"]}
     assert "|omitted:1|" in runs["ben"].signature
-    (note,) = [note for note in runs["ben"].summary()["notes"] if "left out" in note]
+    (note,) = [note for note in runs["ben"].summary().notes if "left out" in note]
     assert "row 13" in note
     # The lines as they were edited; a row of several sentences has none.
     record = runs["ann"].record("s1/alder")
@@ -180,7 +178,7 @@ def test_radevalx(invoke: Invoke, tmp_path: Path) -> None:
     for at, file in enumerate((plain, zipped)):
         options = ("--reader", "team")
         (run,) = imported(invoke, tmp_path / f"o{at}", file, options=options).values()
-        assert run.manifest["judge"]["name"] == "reader:team"
+        assert run.manifest.judge.name == "reader:team"
         assert totals(run) == {
             "n_matched": None,
             "n_significant": 2,
@@ -251,7 +249,7 @@ def test_the_published_layouts_are_read_with_nothing_silently_lost(
             len(s["finding_errors"]) + len(s["missing_findings"]) for s in sides
         )
         run = runs[user.stem]
-        assert run.manifest["omitted_ids"] == {}
+        assert run.manifest.omitted_ids == {}
         assert len(measures(run)) == len(sides)
         items = [len(record["annotation"]["items"]) for record in run.records()]
         assert sum(items) == n_errors
@@ -266,13 +264,11 @@ def test_the_published_layouts_are_read_with_nothing_silently_lost(
         rows = pd.read_csv(READERS / name, dtype=str, keep_default_na=False)
         runs = imported(invoke, tmp_path / name, READERS / name)
         readings = len(rows.groupby(list(id_)))
-        left_out = [
-            run.manifest["omitted"].get("unreadable", 0) for run in runs.values()
-        ]
+        left_out = [run.manifest.omitted.get("unreadable", 0) for run in runs.values()]
         assert (
             sum(len(measures(run)) for run in runs.values()) + sum(left_out) == readings
         )
-        errors = [run.summary()["totals"]["n_severity4"]["n"] for run in runs.values()]
+        errors = [run.summary().totals["n_severity4"].n for run in runs.values()]
         assert sum(errors) == (rows[score] == "Emergent error").sum()
 
 
@@ -294,8 +290,8 @@ def left_out(
     """The studies of each reader that are left out of the runs, and the notes on them."""
     runs = imported(invoke, out, *files)
     assert all(measures(run) for run in runs.values())
-    lost = {reader: run.manifest["omitted_ids"] for reader, run in runs.items()}
-    notes = [note for run in runs.values() for note in run.summary()["notes"]]
+    lost = {reader: run.manifest.omitted_ids for reader, run in runs.items()}
+    notes = [note for run in runs.values() for note in run.summary().notes]
     found = {reader: ids["unreadable"] for reader, ids in lost.items() if ids}
     return found, "\n".join(note for note in notes if "left out" in note)
 
@@ -342,7 +338,7 @@ def test_a_reader_of_whom_nothing_can_be_read_is_named(
     runs = imported(invoke, tmp_path / "out", file)
     assert set(runs) == {"ann"}
     assert any(
-        "'ben'" in note and "row 3" in note for note in runs["ann"].summary()["notes"]
+        "'ben'" in note and "row 3" in note for note in runs["ann"].summary().notes
     )
 
 
@@ -527,7 +523,7 @@ def test_a_finding_that_a_reader_added_is_read(invoke: Invoke, tmp_path: Path) -
         files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
         out = tmp_path / f"out-{listed is None}"
         run = imported(invoke, out, *files)["user_2"]
-        assert run.manifest["omitted_ids"] == {}
+        assert run.manifest.omitted_ids == {}
         items = run.record("p1_s1/C1")["annotation"]["items"]
         assert len(items) == n_items + 1
         texts = [item["text"] for item in items]

@@ -11,6 +11,7 @@ import pytest
 from readersfiles import by_reader, measures, totals
 from support import EXAMPLES, Invoke
 
+from judge.manifest import ReadingEntry
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, new_reading
 from judge.readers.sample import kept_sample
@@ -30,7 +31,7 @@ Read = Callable[..., None]
 @pytest.fixture
 def read(example_run: Path) -> Read:
     """Read a study of the example run: `read("ash", "ex-001", WRONG, done=False)`."""
-    records = {record["study_id"]: record for record in Run(example_run).records()}
+    records = {record["study_id"]: record for record in Run.open(example_run).records()}
 
     def call(reader: str, study_id: str, *items: MarkedItem, done: bool = True) -> None:
         store.append(
@@ -48,7 +49,7 @@ def exported(invoke: Invoke, run: Path, out: Path, *options: object) -> dict[str
 
 def queue(invoke: Invoke, run: Path, n: int) -> Sequence[str]:
     assert invoke("sample", run, "-n", n).exit_code == 0
-    sample = kept_sample(Run(run))
+    sample = kept_sample(Run.open(run))
     assert sample is not None
     return sample.order
 
@@ -69,12 +70,12 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
     assert list(found) == ["ex-002", "ex-004"]  # in the order of the run
     assert (found["ex-004"]["green"], found["ex-004"]["n_insignificant"]) == (0.5, 1)
     assert list(measures(runs["elm"])) == ["ex-001"]
-    judged, made = Run(example_run), runs["ash"]
+    judged, made = Run.open(example_run), runs["ash"]
     for name in ("study_class", "class_inferred", "fields", "reference", "candidate"):
         assert made.record("ex-004")[name] == judged.record("ex-004")[name]
     for name in ("section", "model", "class_source", "fields"):
-        assert made.manifest[name] == judged.manifest[name]
-    assert made.reading == {"layout": "readings", "lacks": {}, "own": []}
+        assert getattr(made.manifest, name) == getattr(judged.manifest, name)
+    assert made.reading == ReadingEntry(layout="readings", lacks={}, own=[])
     assert exported(
         invoke, example_run, tmp_path / "one", "--reader", "elm"
     ).keys() == {"elm"}
@@ -85,7 +86,7 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
         ("rescore", made.path),
     ):
         assert invoke(*args).exit_code == 0
-    assert Run(made.path).signature == signature
+    assert Run.open(made.path).signature == signature
 
 
 def test_a_run_of_drawn_studies_says_how_they_were_drawn(
@@ -99,7 +100,7 @@ def test_a_run_of_drawn_studies_says_how_they_were_drawn(
     read("elm", order[3], MATCHED)
     runs = exported(invoke, example_run, tmp_path / "readers")
     classes = [runs["ash"].record(study_id)["study_class"] for study_id in order[:5]]
-    assert runs["ash"].reading["sample"] == {
+    assert runs["ash"].reading.sample.model_dump() == {
         "seed": 1,
         "by": ["study_class"],
         "strata": [
@@ -111,8 +112,8 @@ def test_a_run_of_drawn_studies_says_how_they_were_drawn(
             for name, n in (("abnormal", 10), ("normal", 5))
         ],
     }
-    assert "sample" not in runs["elm"].reading
-    assert any("no random sample" in note for note in runs["elm"].summary()["notes"])
+    assert runs["elm"].reading.sample is None
+    assert any("no random sample" in note for note in runs["elm"].summary().notes)
     # Drawing more changes nothing for those who have not read more.
     queue(invoke, example_run, 14)
     after = exported(invoke, example_run, tmp_path / "after")["ash"]
@@ -143,9 +144,7 @@ def test_green_is_undefined_where_matched_findings_were_not_marked(
             0,
             1,
         ]
-        assert any(
-            "no matched findings" in note for note in runs[name].summary()["notes"]
-        )
+        assert any("no matched findings" in note for note in runs[name].summary().notes)
         assert invoke("rates", runs[name].path).exit_code == 0
     assert [one["green"] for one in measures(runs["fir"]).values()] == [1.0, 0.0]
 
@@ -154,7 +153,7 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     invoke: Invoke, example_run: Path, tmp_path: Path
 ) -> None:
     order = queue(invoke, example_run, 9)
-    records = {record["study_id"]: record for record in Run(example_run).records()}
+    records = {record["study_id"]: record for record in Run.open(example_run).records()}
     for study_id, seconds in zip(order[:5], (12.5, None, 0.0, 3.0, 4.0), strict=True):
         marks, why = (
             ([], "image needed") if study_id == order[1] else ([WRONG, MATCHED], "")
@@ -174,14 +173,14 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     assert "image needed" in unjudged["detail"]
     assert unjudged["measures"] is None
     summary = run.summary()
-    assert (summary["n_studies"], summary["n_scored"], summary["n_unparsed"]) == (
+    assert (summary.n_studies, summary.n_scored, summary.n_unparsed) == (
         5,
         4,
         1,
     )
-    assert any("could not judge 1 study" in note for note in summary["notes"])
+    assert any("could not judge 1 study" in note for note in summary.notes)
     # It was drawn and read: the rest is a random sample only together with it.
-    assert sum(stratum["n_drawn"] for stratum in run.reading["sample"]["strata"]) == 5
+    assert sum(stratum.n_drawn for stratum in run.reading.sample.strata) == 5
     assert run.record(order[0])["fields"]["reading_seconds"] == 12.5
     assert run.record(order[2])["fields"]["reading_seconds"] == 0
     assert run.record(order[1])["fields"]["reading_seconds"] is None
@@ -199,7 +198,7 @@ def test_corrected_lines_make_the_corrected_report(
         "fineradscore", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run
     )
     assert done.exit_code == 0, done.stderr
-    record = Run(run).record("ex-003")
+    record = Run.open(run).record("ex-003")
     urgent = {"category": ("a",), "severity": ("severity3",)}
     right = MarkedItem("error", urgent, edit=Edit("delete", 1, ""))
     store.append(run, new_reading("ash", record, [right], done=True))
@@ -222,11 +221,11 @@ def test_the_examples_readings_are_of_the_examples(
     queue(invoke, example_run, 10)
     shutil.copy(EXAMPLES / "readers" / "readings.jsonl", example_run)
     runs = exported(invoke, example_run, tmp_path / "readers")
-    assert {name: run.summary()["n_scored"] for name, run in runs.items()} == {
+    assert {name: run.summary().n_scored for name, run in runs.items()} == {
         "ash": 10,
         "elm": 7,
     }
-    assert all("sample" in run.reading for run in runs.values())
+    assert all(run.reading.sample for run in runs.values())
     again = invoke(
         "green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", example_run
     )

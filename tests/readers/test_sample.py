@@ -40,8 +40,8 @@ def test_a_larger_sample_begins_with_the_smaller(
 ) -> None:
     columns = studies(**dict(zip("abcdef", sizes, strict=False)))
     least = sum(min(LEAST, size) for size in sizes)
-    small = draw(columns, least + more, ["site"], seed)
-    large = draw(columns, least + more + still_more, ["site"], seed)
+    small = draw(columns, least + more, by=["site"], seed=seed)
+    large = draw(columns, least + more + still_more, by=["site"], seed=seed)
     assert large.order[: len(small.order)] == small.order
     for sample, n in ((small, least + more), (large, least + more + still_more)):
         assert (
@@ -62,7 +62,7 @@ def test_a_larger_sample_begins_with_the_smaller(
 
 
 def test_it_depends_on_the_seed_and_on_no_order_of_the_studies() -> None:
-    found = sizes_of(draw(studies(a=600, b=300, c=90, d=10), 100, ["site"], 3))
+    found = sizes_of(draw(studies(a=600, b=300, c=90, d=10), 100, by=["site"], seed=3))
     assert found == {
         "a": (600, 59),
         "b": (300, 30),
@@ -71,22 +71,22 @@ def test_it_depends_on_the_seed_and_on_no_order_of_the_studies() -> None:
     }  # 10 in 1,000: 1
     columns = studies(a=20, b=10)
     turned = {name: column[::-1] for name, column in columns.items()}
-    sample = draw(columns, 12, ["site"], 1)
-    assert draw(turned, 12, ["site"], 1) == sample
-    assert draw(columns, 12, ["site"], 2).order != sample.order
+    sample = draw(columns, 12, by=["site"], seed=1)
+    assert draw(turned, 12, by=["site"], seed=1) == sample
+    assert draw(columns, 12, by=["site"], seed=2).order != sample.order
     # Whoever draws more in another version must get the same ones.
     assert sample.order[:6] == ("a0", "b6", "a7", "b1", "a17", "a6")
     few = studies(a=5, b=1, c=9)
-    assert len(draw(few, 5, ["site"], 1).order) == 5
+    assert len(draw(few, 5, by=["site"], seed=1).order) == 5
     with pytest.raises(JudgeError, match="at least 5 with -n"):
-        draw(few, 4, ["site"], 1)
+        draw(few, 4, by=["site"], seed=1)
 
 
 def test_each_study_is_as_likely_as_its_stratum_says_and_so_is_each_pair() -> None:
     columns, n_draws = studies(a=12, b=6, c=3), 2000
     one, two = Counter[str](), Counter[frozenset[str]]()
     for seed in range(n_draws):
-        sample = draw(columns, 10, ["site"], seed)
+        sample = draw(columns, 10, by=["site"], seed=seed)
         one.update(sample.order)
         two.update(map(frozenset, combinations(sample.order, 2)))
     wanted = {"a": (12, 5), "b": (6, 3), "c": (3, 2)}
@@ -110,7 +110,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     assert invoke("sample", example_run).exit_code == 2
     done = invoke("sample", example_run, "-n", 6, "--by", "study_class", "--seed", 4)
     assert done.exit_code == 0, done.stderr
-    first = kept_sample(Run(example_run))
+    first = kept_sample(Run.open(example_run))
     assert ((example_run / SAMPLE).stat().st_mode & 0o077) == 0
     assert json.loads((example_run / SAMPLE).read_text())["strata"] == [
         {"key": {"study_class": "abnormal"}, "n_studies": 10, "n_drawn": 4},
@@ -118,7 +118,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     ]
     assert invoke("sample", example_run, "-n", 3).stdout == done.stdout  # six stay
     assert invoke("sample", example_run, "-n", 11).exit_code == 0
-    more = kept_sample(Run(example_run))
+    more = kept_sample(Run.open(example_run))
     assert (more.seed, more.order[:6], len(more.order)) == (4, first.order, 11)
     before = (example_run / SAMPLE).read_bytes()
     for other in (("--seed", 5), ("--by", "site"), ("--by", "study_class,site")):

@@ -314,7 +314,7 @@ def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_run_is_filtered_sorted_and_searched(page: Page, made: Path) -> None:
-    table = Run(made / "green").table().set_index("study_id")
+    table = Run.open(made / "green").table().set_index("study_id")
     show(page, made / "green.html")
     assert (len(ids(page)), ids(page)[0]) == (15, "ex-015")
     for first, direction in (("ex-001", "ascending"), ("ex-015", "descending")):

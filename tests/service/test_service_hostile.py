@@ -155,7 +155,7 @@ ODD: list[tuple[str, str, dict[str, object]]] = [
     ("odd-judge", MANIFEST, {"judge": []}),
     ("odd-fields", MANIFEST, {"fields": {"model": 1}}),
     ("odd-started", MANIFEST, {"started": {"a": 1}}),
-    ("odd-signature", MANIFEST, {"signature": "x" * 100}),
+    ("odd-studies", MANIFEST, {"studies_digest": 7}),
     ("odd-rubric", MANIFEST, {"rubric": "../../etc"}),
     ("odd-statistics", SUMMARY, {"statistics": {"green": "high"}}),
     ("odd-counts", SUMMARY, {"n_scored": [15]}),

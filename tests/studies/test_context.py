@@ -74,12 +74,12 @@ def test_fields_are_known_by_their_names_or_named() -> None:
     assert own.study(0).prior == "Clear."
     assert own.study(0).modality == "xr"
     assert own.take([0]).study(0) == own.study(0)
-    assert own.judge_context.signature == [
-        "context:site",
-        "prior:earlier",
-        "modality:xr",
-    ]
-    assert attach_context(studies, context=()).judge_context.signature == []
+    assert own.judge_context.shown == {
+        "context": ["site"],
+        "prior": ["earlier"],
+        "modality": ["xr"],
+    }
+    assert attach_context(studies, context=()).judge_context.shown == {}
 
 
 def test_a_field_of_the_candidates_alone_is_shown_only_by_its_name(
@@ -186,14 +186,16 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
     files = ("green", "preds.json", "refs.json", "--min-coverage", 0)
     assert invoke(*files, "--out", "run").exit_code == 0
     failed = {
-        s.study_id: o.reason for s, o in Run("run").outcomes() if isinstance(o, Failed)
+        s.study_id: o.reason
+        for s, o in Run.open("run").outcomes()
+        if isinstance(o, Failed)
     }
     assert failed == {"french": "unfamiliar language", "ct": "unfamiliar images"}
     # With modality xr it judges them all; with ct none.
     for modality, n in (("xr", 1), ("ct", 3)):
         assert invoke(*files, "--out", modality, "--modality", modality).exit_code == 0
-        assert Run(modality).summary()["n_failed"] == n
-        assert f"modality:{modality}" in Run(modality).signature
+        assert Run.open(modality).summary().n_failed == n
+        assert f"modality:{modality}" in Run.open(modality).signature
 
 
 def test_an_earlier_report_that_is_shown_is_not_missed() -> None:

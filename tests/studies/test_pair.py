@@ -139,7 +139,7 @@ def test_names_of_reports_in_one_file_without_ids(put, reference, candidate):
 def test_named_fields(put):
     both = put("b.csv", "key,Their Report,ours\n1,The lungs are clear.,Clear lungs.\n"
                         "2,Left effusion.,Right effusion.\n")  # fmt: skip
-    fields = NamedFields("key", candidate="ours", reference="their_report")
+    fields = NamedFields(id="key", candidate="ours", reference="their_report")
     assert check(read_pair(both, None, fields=fields)).read_from["candidate"] == "ours"
     for needed in ("key, Their Report, ours", "--column candidate"):
         assert needed in error(both, None)

@@ -17,15 +17,15 @@ def test_another_judge_has_the_same_studies(
     assert invoke("fineradscore", run, "--out", "again").exit_code == 0
     files = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
     assert invoke("fineradscore", *files, "--out", "files").exit_code == 0
-    one, other = Run("again"), Run("files")
+    one, other = Run.open("again"), Run.open("files")
     assert one.signature == other.signature  # texts, section and classes are the same
-    assert one.manifest["model"] == other.manifest["model"] == "preds"
-    assert one.manifest["fields"] == other.manifest["fields"]
+    assert one.manifest.model == other.manifest.model == "preds"
+    assert one.manifest.fields == other.manifest.fields
     assert [r["measures"] for r in one.records()] == [
         r["measures"] for r in other.records()
     ]
-    (file,) = one.manifest["inputs"]
-    assert (file["path"], file["role"]) == (str(run), "both")
+    (file,) = one.manifest.inputs
+    assert (file.path, file.role) == (str(run), "both")
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(
     words = ("green", reader, "--allow-missing", "--out", "judged")
     assert invoke(*words).exit_code == 3  # more than a tenth left out
     assert invoke(*words, "--min-coverage", 0.3).exit_code == 0
-    judged = Run("judged")
+    judged = Run.open("judged")
     assert [one["study_id"] for one in judged.records()] == ["q1"]
-    assert judged.manifest["omitted"] == {
+    assert judged.manifest.omitted == {
         "no reference section": 1,
         "no candidate text": 1,
     }

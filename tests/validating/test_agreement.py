@@ -24,9 +24,9 @@ from judge.stats.agreement import (
     ranking_measure,
 )
 from judge.stats.correlation import ACCURACY, METHODS, correlate
+from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     Z_95,
-    Estimate,
     Resamples,
     draw_resamples,
     interval,

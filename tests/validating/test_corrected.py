@@ -145,7 +145,7 @@ def test_each_figure_has_the_corrected_beside_it(
 ) -> None:
     run = judges / "m"
     summary = corrected(invoke, run, "--readings", ann, AT_RANDOM)
-    f = (Run(run).table()["n_significant"].to_numpy(float) == 0).astype(float)
+    f = (Run.open(run).table()["n_significant"].to_numpy(float) == 0).astype(float)
     y = np.array([errors_of()[f"s{at:03}"][0] == 0 for at in READ], float)
     unread = np.setdiff1d(np.arange(N), READ)
     slope = np.mean((y - y.mean()) * (f[READ] - f[READ].mean())) / f.var(ddof=1)
@@ -169,7 +169,7 @@ def test_each_figure_has_the_corrected_beside_it(
     about = summary["readings"]
     assert set(about["not_corrected"]) == {"green"}
     assert (about["drawn"], about["n_read"]) == ("told", 50)
-    assert about["runs"][0]["signature"] == Run(ann).signature
+    assert about["runs"][0]["signature"] == Run.open(ann).signature
 
 
 def test_groups_are_corrected_by_their_own_readings(

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.rubrics.contract import Statistic
 from judge.stats.correlation import METHODS, correlate
 from judge.stats.intervals import draw_resamples
 from judge.stats.prediction_powered import corrected
+from judge.stats.statistic import Rate
 
 
 def normal(random: np.random.Generator, n: int, rho: float) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_correlations() -> None:
 # Rates with the judge's bias taken out: a judge, readers (NaN for unread), strata and
 # patients of one draw.
 Drawn = tuple[np.ndarray, np.ndarray, "np.ndarray | None", "np.ndarray | None"]
-RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
+RATE = Rate("no_error", "no error", measures=("n",), higher_is_better=True)
 
 
 def read(rng: np.random.Generator, truth: np.ndarray, n: int) -> np.ndarray:

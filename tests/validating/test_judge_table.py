@@ -86,7 +86,7 @@ def test_price_time_unread_and_stability(
             words += ("--reask", 0, "--section", "report", "--min-coverage", 0)
             done = invoke("green", work / "studies.json", *words, "--out", work / name)
         assert done.exit_code == 0, done.stderr
-        return Run(work / name)
+        return Run.open(work / name)
 
     def called(*words: object) -> str:
         done = invoke(*words)
@@ -109,7 +109,7 @@ def test_price_time_unread_and_stability(
     rows: dict[str, dict[str, Any]] = {row["judge"]: row for row in data["judge_table"]}
     assert [*rows] == [*names]
 
-    dollars = asked.manifest["spent"]["dollars"]
+    dollars = asked.manifest.spent.dollars
     assert dollars > 0
     assert rows["asked"]["dollars_per_1000"]["value"] == pytest.approx(
         1000 * dollars / len(IDS)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.rubrics.contract import Statistic
 from judge.stats.intervals import Z_95, mean_interval, student, wilson, wilson_ends
 from judge.stats.prediction_powered import Corrected, corrected
+from judge.stats.statistic import InverseMean, Mean, Rate
 
-RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
-COUNT = Statistic("errors", "errors", "mean", ("n",), higher_is_better=False)
-SCORE = Statistic("score", "score", "mean", ("s",), higher_is_better=True, scale=(0, 1))
+RATE = Rate("no_error", "no error", measures=("n",), higher_is_better=True)
+COUNT = Mean("errors", "errors", measures=("n",), higher_is_better=False)
+SCORE = Mean("score", "score", measures=("s",), higher_is_better=True, scale=(0, 1))
 
 
 def figures(found: Corrected) -> tuple[float, float, float]:
@@ -191,9 +191,9 @@ def test_means_scores_and_reciprocals() -> None:
         corrected(
             judge,
             readers,
-            Statistic("m", "m", "mean", ("s",), is_reciprocal=is_, **kinds),
+            kind("m", "m", measures=("s",), **kinds),
         )
-        for is_ in (False, True)
+        for kind in (Mean, InverseMean)
     )
     value, low, high = figures(mean)
     assert figures(inverse) == pytest.approx((1 / value, 1 / high, 1 / low))

@@ -69,7 +69,7 @@ def one(rows: Sequence[Mapping[str, Any]], **keys: object) -> Mapping[str, Any]:
 
 
 def counts(run: Path) -> dict[str, float]:
-    table = Run(run).table()
+    table = Run.open(run).table()
     errors = table["n_significant"].astype(float) + table["n_insignificant"].astype(
         float
     )
@@ -104,7 +104,7 @@ def test_figures_are_those_of_the_runs_tables(
     assert limits["bias"]["value"] == pytest.approx(np.mean(np.array(x) - mean))
     assert limits["sd"] == pytest.approx(np.std(np.array(x) - mean, ddof=1))
     rates = [row for row in found["no_significant_error"] if "judge" in row]
-    clean = int((Run(runs[0]).table()["n_significant"] == 0).sum())
+    clean = int((Run.open(runs[0]).table()["n_significant"] == 0).sum())
     assert (
         one(rates, study_class=None, against="all readers")["judge_rate"]["k"] == clean
     )
@@ -236,7 +236,7 @@ def test_what_is_no_judge_or_no_reader_is_refused(
     refused(invoke, judge, judge, "--readers", readers, names="'lexicon'")
     refused(invoke, judge, "--readers", tmp_path / "none", names="none")
     texts = {
-        key: Run(judge).record("ex-003")[key] for key in ("reference", "candidate")
+        key: Run.open(judge).record("ex-003")[key] for key in ("reference", "candidate")
     }
     other = imported(
         invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts}

@@ -57,7 +57,7 @@ Phrases = Annotated[list[str], Field(min_length=1)]
 Names = frozenset[str]
 
 
-class Finding(Entry):
+class FindingEntry(Entry):
     """One finding: its severity on FineRadScore's scale, and how it relates to others."""
 
     words: Phrases
@@ -101,7 +101,7 @@ class Contrast(Entry):
     values: Annotated[dict[str, Phrases], Field(min_length=2)]
 
 
-def _labelled(findings: dict[str, Finding]) -> dict[str, Finding]:
+def _labelled(findings: dict[str, FindingEntry]) -> dict[str, FindingEntry]:
     return {
         name: finding.model_copy(
             update={"label": finding.label or name.replace("_", " ")}
@@ -151,7 +151,7 @@ class Lexicon(Entry):
     name: str
     version: int | float | str
     areas: list[str]
-    findings: Annotated[dict[str, Finding], AfterValidator(_labelled)]
+    findings: Annotated[dict[str, FindingEntry], AfterValidator(_labelled)]
     structures: dict[str, Structure]
     qualities: dict[str, Phrases]
     sides: dict[Literal["left", "right", "both"], Phrases]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import product
 
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.reports import WHOLE, Report
+from judge.backends.lexicon.reports import WHOLE, ReadReport
 from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
@@ -14,6 +15,7 @@ _OTHER_SIZE = 1.5
 
 _URGENT = 3
 _NONE: frozenset[str] = frozenset()
+_NO_LEVELS: frozenset[int] = frozenset()
 _UPWARD = frozenset({"new", "worse"})
 _DOWNWARD = frozenset({"better", "resolved"})
 
@@ -32,7 +34,9 @@ class Error(Discrepancy):
     against: Mention | None = None
 
 
-def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
+def differences(
+    pair: Pair, reference: ReadReport, candidate: ReadReport
+) -> list[Error]:
     """Return the differences of one finding that both reports have, at most one of a kind.
 
     What another mention of the same finding in the same report bears out is no error.
@@ -52,7 +56,7 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
     return [error for error in errors if error]
 
 
-def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
+def nuances(pair: Pair, reference: ReadReport, candidate: ReadReport) -> list[Error]:
     """Return the differences in certainty and precision, which the six categories do not cover.
 
     They matter where the finding is urgent when certain, and where the two names weigh differently.
@@ -64,9 +68,15 @@ def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
 class _Both:
     """Two mentions of one finding, and all that each report says of it."""
 
-    def __init__(self, pair: Pair, reference: Report, candidate: Report) -> None:
-        self.pair = self.ours, self.theirs = ours, theirs = pair
-        self.reference, self.candidate = reference, candidate
+    def __init__(
+        self, pair: Pair, reference: ReadReport, candidate: ReadReport
+    ) -> None:
+        ours, theirs = pair
+        self.pair = pair
+        self.ours = ours
+        self.theirs = theirs
+        self.reference = reference
+        self.candidate = candidate
         names = sorted({*ours.names, *theirs.names})
         self.all_ours = [ours, *reference.named(names)]
         self.all_theirs = [theirs, *candidate.named(names)]
@@ -88,61 +98,57 @@ class _Both:
         same = {other.sentence for other in self.all_theirs if other == theirs}
         # What denies the finding would contradict the corrected report.
         same |= {denial.sentence for denial in self.candidate.contrary(ours)}
+        said = f'The reference says "{ours.words}", the candidate "{theirs.words}"'
         return Error(
-            *(category, severity, self.finding.label),
-            f'The reference says "{ours.words}", the candidate "{theirs.words}" ({difference}).',
-            *(ours.sentence, theirs.sentence, tuple(sorted(same - {theirs.sentence}))),
-            *(topic or difference, self.pair, attribute),
+            category,
+            severity,
+            finding=self.finding.label,
+            text=f"{said} ({difference}).",
+            reference_sentence=ours.sentence,
+            candidate_sentence=theirs.sentence,
+            again=tuple(sorted(same - {theirs.sentence})),
+            topic=topic or difference,
+            pair=self.pair,
+            attribute=attribute,
         )
 
     def reading(self) -> Error | None:
+        """Return the error where the reports read one shadow as other findings."""
         lexicon = self.reference.lexicon
-        ours, theirs = (
-            (*(one.also or (one.finding,)), *one.descriptors) for one in self.pair
-        )
-        clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
+        ours = _readings(self.ours)
+        theirs = _readings(self.theirs)
+        are_related = any(lexicon.related(*names) for names in product(ours, theirs))
         # "Scarring versus nodule" and "nodule versus scarring": the first is a reading too.
-        firsts = (self.ours.finding in theirs, self.theirs.finding in ours)
-        clash = clash and not any(firsts)
+        is_among = self.ours.finding in theirs or self.theirs.finding in ours
+        clash = not are_related and not is_among
         denied = self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
         if clash or (denied and set(ours).isdisjoint(theirs)):
             if self.theirs.weight == self.weight:
                 return self._misread(
-                    Category.FALSE_FINDING, self.weight, "read as", theirs[0]
+                    Category.FALSE_FINDING, self.weight, verb="read as", name=theirs[0]
                 )
             return self._misread(
-                Category.MISSING_FINDING, self.weight, "not read as", ours[0]
+                Category.MISSING_FINDING, self.weight, verb="not read as", name=ours[0]
             )
         # A wider word that leaves something out is an error too: an opacity for a cavity.
-        for category, verb, mention, report, partner in (
-            (
+        if _says_more(self.ours, self.theirs, self.candidate):
+            return self._misread(
                 Category.MISSING_FINDING,
-                "not said to be",
-                self.ours,
-                self.candidate,
-                self.theirs,
-            ),
-            (
+                self.ours.weight,
+                verb="not said to be",
+                name=self.ours.finding,
+            )
+        if _says_more(self.theirs, self.ours, self.reference):
+            return self._misread(
                 Category.FALSE_FINDING,
-                "said to be",
-                self.theirs,
-                self.reference,
-                self.ours,
-            ),
-        ):
-            enough = {
-                name
-                for name in report.present
-                if lexicon.stands_for(name, mention.finding)
-            }
-            there = any(map(mention.agrees_in_site, report.named(enough)))
-            is_said = there or not enough.isdisjoint(partner.names)
-            if mention.kind.more_than and not is_said:
-                return self._misread(category, mention.weight, verb, mention.finding)
+                self.theirs.weight,
+                verb="said to be",
+                name=self.theirs.finding,
+            )
         return None
 
     def _misread(
-        self, category: Category, severity: Severity, verb: str, name: str
+        self, category: Category, severity: Severity, *, verb: str, name: str
     ) -> Error:
         label = self.reference.lexicon.findings[name].label
         is_more = category is Category.FALSE_FINDING
@@ -160,18 +166,15 @@ class _Both:
         ours, theirs = self.ours, self.theirs
         if (ours.acuity and theirs.acuity) or self.reading():
             return None  # which is a difference of its own
-        plain = (ours.kind.severity, theirs.kind.severity)
-        severity: Severity = 1 if plain[0] == plain[1] else max(plain)
-        if (
-            ours.finding in theirs.kind.kind_of
-            and theirs.finding not in self.reference.present
-        ):
+        severity: Severity = 1
+        if ours.kind.severity != theirs.kind.severity:
+            severity = max(ours.kind.severity, theirs.kind.severity)
+        is_kind_of_ours = ours.finding in theirs.kind.kind_of
+        if is_kind_of_ours and theirs.finding not in self.reference.present:
             more: Attribute = "overinterpretation"
             return self.error(Category.FALSE_FINDING, severity, more, more)
-        if (
-            theirs.finding in ours.kind.kind_of
-            and ours.finding not in self.candidate.present
-        ):
+        is_kind_of_theirs = theirs.finding in ours.kind.kind_of
+        if is_kind_of_theirs and ours.finding not in self.candidate.present:
             return self.error(
                 Category.MISSING_FINDING, severity, "unspecific", "unspecific"
             )
@@ -187,22 +190,23 @@ class _Both:
         )
 
     def site(self) -> Error | None:
-        ours, theirs, severity = self.ours, self.theirs, self.weight
+        """Return the error where the reports put one finding in different places."""
+        ours = self.ours
+        theirs = self.theirs
+        severity = self.weight
         is_line = self.finding.where == "line"
-        is_tube = is_line or (
-            self.finding.area == "devices" and self.finding.where != "none"
-        )
+        has_place = self.finding.where != "none"
+        is_tube = is_line or (self.finding.area == "devices" and has_place)
         if is_tube and self.finding.area == "devices" and self.finding.side_matters:
             severity = max(severity, 2)
         sides = ours.sides and theirs.sides and ours.sides != theirs.sides
         places = not ours.agrees_in_place(theirs)
-        if is_tube and (misplaced := self._misplaced()):
+        misplaced = self._misplaced() if is_tube else None
+        if misplaced:
             return misplaced
         if is_tube and places:
             severity = max(severity, 2)
-        if (sides or places) and not (
-            _borne_out(ours, self.all_theirs) and _borne_out(theirs, self.all_ours)
-        ):
+        if (sides or places) and not self._are_borne_out():
             if sides and not ours.sides & theirs.sides and severity > 1 and not is_tube:
                 severity = max(severity, 3)  # on the wrong side
         elif is_line and ours.size_ratio(theirs) >= _OTHER_SIZE:
@@ -215,6 +219,11 @@ class _Both:
             Category.WRONG_LOCATION, severity, what, what, self.site_topic
         )
 
+    def _are_borne_out(self) -> bool:
+        """Return whether each report says elsewhere what the other says of the place."""
+        is_ours = _borne_out(self.ours, self.all_theirs)
+        return is_ours and _borne_out(self.theirs, self.all_ours)
+
     def _misplaced(self) -> Error | None:
         """Return the error where one report says that a device lies badly and the other nothing."""
         for mention, other, report, category in (
@@ -222,11 +231,8 @@ class _Both:
             (self.theirs, self.ours, self.all_ours, Category.FALSE_FINDING),
         ):
             is_bad = bool(mention.places) and mention.weight >= _URGENT
-            if (
-                is_bad
-                and other.weight < _URGENT
-                and not any(one.places for one in report)
-            ):
+            is_unsaid = other.weight < _URGENT and not any(one.places for one in report)
+            if is_bad and is_unsaid:
                 if mention.doubted:
                     return None
                 return self.error(category, mention.weight, "location", "position")
@@ -234,12 +240,8 @@ class _Both:
 
     def greater(self) -> Error | None:
         """Return the error where a finding is greater on the one side or on the other."""
-        ours, theirs = (
-            one.greater or _greater_side(report)
-            for one, report in zip(
-                self.pair, (self.all_ours, self.all_theirs), strict=True
-            )
-        )
+        ours = self.ours.greater or _greater_side(self.all_ours)
+        theirs = self.theirs.greater or _greater_side(self.all_theirs)
         is_stated = self.ours.greater or self.theirs.greater
         if not is_stated or not ours or not theirs or ours & theirs:
             return None
@@ -268,23 +270,18 @@ class _Both:
         ours, theirs = self.pair
         if ours.unexcluded == theirs.unexcluded:
             return None
-        plain, others = (
-            (theirs, self.all_ours) if ours.unexcluded else (ours, self.all_theirs)
-        )
+        plain = theirs if ours.unexcluded else ours
+        others = self.all_ours if ours.unexcluded else self.all_theirs
         if plain.doubted or any(not one.doubted for one in others):
             return None
         severity: Severity = 3 if plain.weight >= _URGENT else 1
         return self.error(Category.WRONG_SEVERITY, severity, "certainty", "certainty")
 
     def level(self) -> Error | None:
+        """Return the error where the reports differ in the degree or the size of a finding."""
         ours, theirs = self.ours, self.theirs
-        gaps: list[int] = []
-        sides = ((theirs, ours, self.all_ours), (ours, theirs, self.all_theirs))
-        for mention, other, report in sides:
-            if other.levels:
-                there = [other, *(one for one in report if one.agrees_in_site(mention))]
-                unstated = mention.levels.difference(*(one.levels for one in there))
-                gaps += [min(abs(a - b) for b in other.levels) for a in unstated]
+        gaps = _level_gaps(theirs, ours, self.all_ours)
+        gaps += _level_gaps(ours, theirs, self.all_theirs)
         times = 1.0 if self.finding.where == "line" else ours.size_ratio(theirs)
         times = max(times, ours.share_ratio(theirs))
         if not gaps and times < SAME_SIZE:
@@ -298,16 +295,13 @@ class _Both:
         )
 
     def _swapped(self) -> bool:
+        """Return whether the reports have the degrees of the two sides the other way round."""
         sides = self.ours.sides
-        across_ours, across_theirs = (
-            [one.levels for one in report if len(one.sides) == 1 and one.sides != sides]
-            for report in (self.all_ours, self.all_theirs)
-        )
         is_one_side = sides == self.theirs.sides and len(sides) == 1
-        is_across = (
-            self.theirs.levels in across_ours and self.ours.levels in across_theirs
-        )
-        return is_one_side and is_across
+        across_ours = _levels_across(self.all_ours, sides)
+        across_theirs = _levels_across(self.all_theirs, sides)
+        is_across = self.theirs.levels in across_ours
+        return is_one_side and is_across and self.ours.levels in across_theirs
 
     def acuity(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
@@ -327,7 +321,8 @@ class _Both:
         claimed = theirs - ours - _changes(here) - self.reference.changes
         if (ours & theirs) - {"unchanged"}:
             # "Persistent, slightly worse" and "worse" are one comparison.
-            stated, claimed = stated - {"unchanged"}, claimed - {"unchanged"}
+            stated -= {"unchanged"}
+            claimed -= {"unchanged"}
         severity = _change_weight(self.weight, ours, theirs)
         if claimed:
             how = "wrong comparison" if ours else "comparison not in the reference"
@@ -341,6 +336,48 @@ class _Both:
                 Category.OMITTED_COMPARISON, severity, "temporal", difference
             )
         return None
+
+
+def _readings(mention: Mention) -> tuple[str, ...]:
+    """Return what a mention reads a shadow as: its readings, else itself, and descriptors."""
+    return (*(mention.also or (mention.finding,)), *mention.descriptors)
+
+
+def _says_more(mention: Mention, partner: Mention, report: ReadReport) -> bool:
+    """Return whether a mention says more than its partner, and nothing else in that's report."""
+    if not mention.kind.more_than:
+        return False
+    lexicon = report.lexicon
+    enough = set()
+    for name in report.present:
+        if lexicon.stands_for(name, mention.finding):
+            enough.add(name)
+    if any(map(mention.agrees_in_site, report.named(enough))):
+        return False
+    return enough.isdisjoint(partner.names)
+
+
+def _level_gaps(
+    mention: Mention, other: Mention, report: Sequence[Mention]
+) -> list[int]:
+    """Return how far each degree of a mention is from the other's, unless the report has it."""
+    if not other.levels:
+        return []
+    there = [one for one in report if one.agrees_in_site(mention)]
+    stated = _NO_LEVELS.union(other.levels, *(one.levels for one in there))
+    gaps = []
+    for level in mention.levels - stated:
+        distances = [abs(level - known) for known in other.levels]
+        gaps.append(min(distances))
+    return gaps
+
+
+def _levels_across(
+    mentions: Sequence[Mention], sides: frozenset[str]
+) -> list[frozenset[int]]:
+    """Return the degrees of the mentions that are on the one other side."""
+    across = [one for one in mentions if len(one.sides) == 1 and one.sides != sides]
+    return [one.levels for one in across]
 
 
 def _greater_side(mentions: Sequence[Mention]) -> frozenset[str]:
@@ -362,13 +399,15 @@ def _greater_side(mentions: Sequence[Mention]) -> frozenset[str]:
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
     there = [other for other in others if mention.agrees_in_site(other)]
     sides = _NONE.union(*(one.sides for one in there))
-    return mention.sides <= sides and mention.places <= _NONE.union(
-        *(one.places for one in there)
-    )
+    places = _NONE.union(*(one.places for one in there))
+    return mention.sides <= sides and mention.places <= places
 
 
 def _changes(mentions: Iterable[Mention]) -> set[str]:
-    return {change for mention in mentions for change in mention.changes}
+    changes: set[str] = set()
+    for mention in mentions:
+        changes |= mention.changes
+    return changes
 
 
 def _change_weight(
@@ -379,16 +418,20 @@ def _change_weight(
     One made or left out is not actionable [Huang et al. 2024], unless something is new or worse, or
     the opposite of what has happened.
     """
-    rises, grew = bool(reference & _UPWARD), bool(candidate & _UPWARD)
-    falls, shrank = bool(reference & _DOWNWARD), bool(candidate & _DOWNWARD)
+    rises = bool(reference & _UPWARD)
+    grew = bool(candidate & _UPWARD)
+    falls = bool(reference & _DOWNWARD)
+    shrank = bool(candidate & _DOWNWARD)
     if (rises and shrank) or (falls and grew):
         return min(weight, 3)
     contrary = bool(reference and candidate) and falls != shrank
-    return min(weight, 2) if rises != grew or contrary else 1
+    if rises != grew or contrary:
+        return min(weight, 2)
+    return 1
 
 
 def unpaired(
-    alone: Sequence[Sequence[Mention]], reference: Report, candidate: Report
+    alone: Sequence[Sequence[Mention]], reference: ReadReport, candidate: ReadReport
 ) -> tuple[list[Error], list[Pair]]:
     """Return the errors about the mentions of each report `alone`, one a finding.
 
@@ -410,23 +453,10 @@ def unpaired(
                 twins.append(pair)
                 errors += differences(pair, reference, candidate)
                 continue
-            for earlier, place in emitted[:MOST]:
-                is_near = earlier.agrees_in_site(mention) and earlier.agrees_in_age(
-                    mention
-                )
-                if is_near and earlier.related(mention):
-                    error, again = (
-                        errors[place],
-                        {mention.sentence} - {*errors[place].again},
-                    )
-                    again = (
-                        again - {error.candidate_sentence}
-                        if report is candidate
-                        else set()
-                    )
-                    severity: Severity = max(error.severity, mention.weight)
-                    errors[place] = replace(
-                        error, severity=severity, again=(*error.again, *again)
+            for earlier, at in emitted[:MOST]:
+                if _are_of_one(earlier, mention):
+                    errors[at] = _repeated(
+                        errors[at], mention, is_candidate=report is candidate
                     )
                     break
             else:
@@ -435,48 +465,72 @@ def unpaired(
     return errors, twins
 
 
-def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
+def _are_of_one(earlier: Mention, mention: Mention) -> bool:
+    """Return whether two mentions of a report are of one finding."""
+    is_there = earlier.agrees_in_site(mention) and earlier.agrees_in_age(mention)
+    return is_there and earlier.related(mention)
+
+
+def _repeated(error: Error, mention: Mention, *, is_candidate: bool) -> Error:
+    """Return an error with what a further mention of it adds: weight, and its sentence."""
+    severity: Severity = max(error.severity, mention.weight)
+    known = {*error.again, error.candidate_sentence}
+    again = error.again
+    if is_candidate and mention.sentence not in known:
+        again = (*again, mention.sentence)
+    return replace(error, severity=severity, again=again)
+
+
+def _is_blocked(mention: Mention, report: ReadReport, other: ReadReport) -> bool:
     denied = other.denied.get(mention.finding, ())[:MOST]
     denial = next((normal for normal in denied if normal.against(mention)), None)
     if denial is None or denial not in report.denied.get(mention.finding, ()):
         return denial is not None
-    return all(
-        one.finding != mention.finding for one in other.named((mention.finding,))
-    )
+    named = other.named((mention.finding,))
+    return all(one.finding != mention.finding for one in named)
 
 
-def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
+def _unpaired_error(mention: Mention, report: ReadReport, other: ReadReport) -> Error:
     finding, severity = mention.kind, mention.weight
     contrary = other.contrary(mention)
-    against, others = next(iter(contrary), None), contrary[1:]
+    against = next(iter(contrary), None)
+    others = contrary[1:]
     category = Category.MISSING_FINDING
     if report.side == "candidate":
         category = Category.FALSE_FINDING
-        others = [
-            one for one in report.present[mention.finding][:MOST] if one == mention
-        ]
+        present = report.present[mention.finding][:MOST]
+        others = [one for one in present if one == mention]
         if _only_unchanged(mention, other):
             severity = 1
         elif against is not None and finding.area == "devices":
             severity = max(severity, 2)  # a tube that is gone is not one left in place
     rest = f'says "{against.words}"' if against else "does not"
-    quotes = _quote_both(mention, against, rest, report, other)
-    again = tuple(sorted({one.sentence for one in others} - {quotes[-1]}))
-    topic = f"{finding.label} {sorted(mention.sides)}"
+    reference_sentence, candidate_sentence = _sentences(mention, against, report)
+    again = {one.sentence for one in others} - {candidate_sentence}
     return Error(
-        category, severity, finding.label, *quotes, again, topic, against=against
+        category,
+        severity,
+        finding=finding.label,
+        text=f'The {report.side} says "{mention.words}", the {other.side} {rest}.',
+        reference_sentence=reference_sentence,
+        candidate_sentence=candidate_sentence,
+        again=tuple(sorted(again)),
+        topic=f"{finding.label} {sorted(mention.sides)}",
+        against=against,
     )
 
 
-def _quote_both(
-    mention: Mention, against: Mention | None, rest: str, report: Report, other: Report
-) -> tuple[str, int | None, int | None]:
-    text = f'The {report.side} says "{mention.words}", the {other.side} {rest}.'
-    ours, theirs = mention.sentence, against.sentence if against else None
-    return (text, ours, theirs) if report.side == "reference" else (text, theirs, ours)
+def _sentences(
+    mention: Mention, against: Mention | None, report: ReadReport
+) -> tuple[int | None, int | None]:
+    """Return the sentences of reference and candidate of what `report` and the other say."""
+    other = against.sentence if against else None
+    if report.side == "reference":
+        return mention.sentence, other
+    return other, mention.sentence
 
 
-def _only_unchanged(mention: Mention, report: Report) -> bool:
+def _only_unchanged(mention: Mention, report: ReadReport) -> bool:
     parts, area = report.lexicon.structures, mention.kind.area
     stated = [one for one in report.mentions if one.structure and not one.finding]
     about = [one for one in stated if area in parts[one.structure].rules_out]
@@ -484,7 +538,7 @@ def _only_unchanged(mention: Mention, report: Report) -> bool:
     return is_unchanged and not any(one.normal for one in about)
 
 
-def wider_changes(reference: Report, candidate: Report) -> list[Error]:
+def wider_changes(reference: ReadReport, candidate: ReadReport) -> list[Error]:
     """Return comparisons with an earlier study that the candidate leaves out or adds.
 
     They are said of a structure, of the whole study, or of something now gone.
@@ -497,7 +551,7 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
     return errors + [error for error in added if error.finding not in clashing]
 
 
-def _wider_changes(report: Report, other: Report) -> list[Error]:
+def _wider_changes(report: ReadReport, other: ReadReport) -> list[Error]:
     said: dict[tuple[str, frozenset[str]], Mention] = {}
     for mention in report.mentions:
         name = mention.structure.replace("_", " ") or "study"
@@ -518,23 +572,32 @@ def _wider_changes(report: Report, other: Report) -> list[Error]:
         severity = _change_weight(2 if theirs else 1, changes, theirs)
         rest = f'"{partner.words}"' if partner else "makes no such comparison"
         topic = f"{category.label}: {', '.join(sorted(changes))}"
-        quotes = _quote_both(mention, partner, rest, report, other)
-        errors.append(Error(category, severity, label, *quotes, topic=topic))
+        reference_sentence, candidate_sentence = _sentences(mention, partner, report)
+        error = Error(
+            category,
+            severity,
+            finding=label,
+            text=f'The {report.side} says "{mention.words}", the {other.side} {rest}.',
+            reference_sentence=reference_sentence,
+            candidate_sentence=candidate_sentence,
+            topic=topic,
+        )
+        errors.append(error)
     return errors
 
 
-def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
+def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None]:
     if mention.finding:
         # Where the finding is still there, that is the error.
         denials = report.denied.get(mention.finding, ())
         gone = any("resolved" in denial.changes for denial in denials)
-        return not gone and mention.finding not in report.present, next(
-            iter(denials), None
-        )
+        lacks = not gone and mention.finding not in report.present
+        return lacks, next(iter(denials), None)
     if mention.structure in WHOLE:
-        changed = (one for one in report.mentions if one.changes and not one.finding)
+        changed = [one for one in report.mentions if one.changes and not one.finding]
+        of_study = [one for one in changed if one.structure in WHOLE]
         lacks = mention.changes.isdisjoint(_changes(report.mentions))
-        return lacks, next((one for one in changed if one.structure in WHOLE), None)
+        return lacks, next(iter(of_study), None)
     about = [stated for stated in report.mentions if _same_part(mention, stated)]
     # A structure that the other report leaves out is no omitted comparison.
     lacks = mention.changes.isdisjoint(report.changes | _changes(about)) and bool(about)
@@ -542,9 +605,12 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
 
 
 def _same_part(mention: Mention, other: Mention) -> bool:
-    structures, name = mention.lexicon.structures, other.structure
+    structures = mention.lexicon.structures
+    name = other.structure
     part = structures[mention.structure]
     if other.positive:
         return other.kind.area in part.rules_out
-    same = {name, *structures[name].same_as} if name and not other.finding else set()
-    return mention.structure in same or (bool(same) and name in part.same_as)
+    if not name or other.finding:
+        return False
+    same = {name, *structures[name].same_as}
+    return mention.structure in same or name in part.same_as

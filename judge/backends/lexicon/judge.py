@@ -22,8 +22,8 @@ from judge.backends.lexicon.errors import (
 from judge.backends.lexicon.mentions import Mention, Pair, group_mentions
 from judge.backends.lexicon.reports import (
     LEAST_RECOGNISED,
+    ReadReport,
     Recognised,
-    Report,
     align,
     recognised,
     seems_english,
@@ -42,6 +42,7 @@ from judge.types import (
     Message,
     ReportComparison,
     ReportFinding,
+    Severity,
     Side,
     Statement,
     Study,
@@ -67,60 +68,92 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     Discrepancies come in the order of the reference, then those of the candidate alone, in its
     order. Reports in which nothing is recognised match in the sentences they share.
     """
-    both = (
-        Report(reference, "reference", lexicon),
-        Report(candidate, "candidate", lexicon),
-    )
-    same, differing, *alone = align(*both)
-    more, twins = unpaired(alone, *both)
-    errors = [
-        *(error for pair in differing for error in differences(pair, *both)),
-        *more,
-    ]
+    ours = ReadReport(reference, "reference", lexicon)
+    theirs = ReadReport(candidate, "candidate", lexicon)
+    same, differing, *alone = align(ours, theirs)
+    unpaired_errors, twins = unpaired(alone, ours, theirs)
+    errors: list[Error] = []
+    for pair in differing:
+        errors += differences(pair, ours, theirs)
+    errors += unpaired_errors
     pairs = [*same, *differing]
-    ours, theirs = recognised(reference, lexicon), recognised(candidate, lexicon)
-    if any(mention.says for report in both for mention in report.mentions):
-        matched = _matched(*both, errors, [*pairs, *twins])
+    mentions = [*ours.mentions, *theirs.mentions]
+    if any(mention.says for mention in mentions):
+        matched = _matched(ours, theirs, errors, pairs=[*pairs, *twins])
     else:
-        said, others = (
-            dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate)
-        )
-        matched = tuple(text for text in said if text in others)
+        matched = _shared_sentences(reference, candidate)
+    findings, attributes = _compare_findings(
+        ours, theirs, errors, pairs=[*pairs, *twins]
+    )
+    back = {other: one for one, other in pairs}
     return ReportComparison(
-        _once([*errors, *wider_changes(*both)]),
+        _once([*errors, *wider_changes(ours, theirs)]),
         matched,
-        f"Rules of {lexicon.version}: {ours.recognised} of {ours.statements} statements recognised "
-        f"in the reference, {theirs.recognised} of {theirs.statements} in the candidate, "
-        f"{len(matched)} in agreement.",
+        _explanation(reference, candidate, lexicon, n_matched=len(matched)),
         tuple(sorted({(one.sentence, other.sentence) for one, other in pairs})),
-        *_compare_findings(*both, errors, [*pairs, *twins]),
+        findings,
+        attributes,
         (
-            *_statements(*both, dict(pairs)),
-            *_statements(*both[::-1], {other: one for one, other in pairs}),
+            *_statements(ours, theirs, dict(pairs)),
+            *_statements(theirs, ours, back),
         ),
     )
+
+
+def _explanation(
+    reference: str, candidate: str, lexicon: Lexicon, *, n_matched: int
+) -> str:
+    """Return how much of the two reports was recognised, in words."""
+    ours = recognised(reference, lexicon)
+    theirs = recognised(candidate, lexicon)
+    return (
+        f"Rules of {lexicon.version}: {ours.recognised} of {ours.statements} statements recognised "
+        f"in the reference, {theirs.recognised} of {theirs.statements} in the candidate, "
+        f"{n_matched} in agreement."
+    )
+
+
+def _shared_sentences(reference: str, candidate: str) -> tuple[str, ...]:
+    """Return the sentences of the reference that the candidate has too, once each."""
+    others = set(map(_plain, split(candidate)))
+    said = dict.fromkeys(map(_plain, split(reference)))
+    return tuple(text for text in said if text in others)
 
 
 def _once(errors: Sequence[Error]) -> tuple[Discrepancy, ...]:
     gravest: dict[tuple[object, ...], Error] = {}
     for error in errors:
-        ours, theirs = error.reference_sentence, error.candidate_sentence
-        ours = None if error.category is Category.FALSE_COMPARISON else ours
-        theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
+        ours = error.reference_sentence
+        theirs = error.candidate_sentence
+        if error.category is Category.FALSE_COMPARISON:
+            ours = None
+        if error.category is Category.OMITTED_COMPARISON:
+            theirs = None
         key = (error.category, error.topic, ours, theirs)
         gravest[key] = max(gravest.get(key, error), error, key=attrgetter("severity"))
     return tuple(sorted(gravest.values(), key=_order))
 
 
 def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
-    reference, candidate = error.reference_sentence, error.candidate_sentence
-    place = -1 if candidate is None else candidate
-    named = (error.category.value, error.finding, error.text)
-    return (reference is None, reference or 0, place, *named)
+    """Order errors by the reference, then those of the candidate alone, by the candidate."""
+    reference = error.reference_sentence
+    candidate = error.candidate_sentence
+    return (
+        reference is None,
+        reference or 0,
+        -1 if candidate is None else candidate,
+        error.category.value,
+        error.finding,
+        error.text,
+    )
 
 
 def _matched(
-    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
+    reference: ReadReport,
+    candidate: ReadReport,
+    errors: Sequence[Error],
+    *,
+    pairs: Sequence[Pair],
 ) -> tuple[str, ...]:
     """Return the findings of the reference that the candidate has too, once each, in its words.
 
@@ -141,13 +174,12 @@ def _matched(
         ids = {id(mention) for mention in finding}
         if ids & agreed and not ids & wrong:
             matched.add(id(finding[0]))
-    return tuple(
-        mention.words for mention in reference.mentions if id(mention) in matched
-    )
+    found = [mention for mention in reference.mentions if id(mention) in matched]
+    return tuple(mention.words for mention in found)
 
 
 def _agreed_normals(
-    reference: Report, candidate: Report, errors: Sequence[Error]
+    reference: ReadReport, candidate: ReadReport, errors: Sequence[Error]
 ) -> Iterator[Mention]:
     """Yield the denials and normal structures of the reference that the candidate has too.
 
@@ -162,10 +194,11 @@ def _agreed_normals(
     }
     contradicted = {error.against for error in errors}
     normals = [mention for mention in candidate.normal if len(mention.sides) != 1]
-    ruled_out = {area for mention in normals for area in mention.rules_out}
-    touched = ruled_out | {
-        mention.kind.area for mention in candidate.normal if mention.finding
-    }
+    ruled_out: set[str] = set()
+    for mention in normals:
+        ruled_out |= mention.rules_out
+    denied = [mention for mention in candidate.normal if mention.finding]
+    touched = ruled_out | {mention.kind.area for mention in denied}
     known: set[str] = set()
     for mention in filter(attrgetter("negative"), reference.mentions):
         name = mention.finding or lexicon.structures[mention.structure].abnormal
@@ -189,28 +222,28 @@ def _plain(text: str) -> str:
 
 
 def _compare_findings(
-    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
+    reference: ReadReport,
+    candidate: ReadReport,
+    errors: Sequence[Error],
+    *,
+    pairs: Sequence[Pair],
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
     """Return the abnormal findings of both reports, once each, and how they differ.
 
     A finding weighs as much as the gravest mention of it, one of the reference no less than what
     the candidate says otherwise of it.
     """
-    groups = [
-        (report.side, group)
-        for report in (reference, candidate)
-        for group in group_mentions(
-            [m for m in report.mentions if m.positive and m.kind.abnormal]
-        )
-    ]
-    group_of = {
-        id(mention): n for n, (_, group) in enumerate(groups) for mention in group
-    }
-    partners: list[set[int]] = [set() for _ in groups]
-    severities = [max(mention.weight for mention in group) for _, group in groups]
+    groups = [*_abnormal_groups(reference), *_abnormal_groups(candidate)]
+    group_of: dict[int, int] = {}
+    severities: list[Severity] = []
+    partners: list[set[int]] = []
+    for n, (_, group) in enumerate(groups):
+        group_of |= dict.fromkeys(map(id, group), n)
+        severities.append(max(mention.weight for mention in group))
+        partners.append(set())
     differing_errors = [error for error in errors if error.pair]
     for pair in pairs:
-        ours, theirs = (group_of.get(id(mention)) for mention in pair)
+        ours, theirs = map(group_of.get, map(id, pair))
         if ours is not None and theirs is not None:
             partners[ours].add(theirs)
             partners[theirs].add(ours)
@@ -218,81 +251,109 @@ def _compare_findings(
     # One difference of an attribute for each two findings, the gravest.
     gravest: dict[tuple[int, int, Attribute], Error] = {}
     for error in differing_errors:
-        ours, theirs = (group_of.get(id(mention)) for mention in error.pair or ())
+        ours, theirs = map(group_of.get, map(id, error.pair or ()))
         if ours is not None and theirs is not None and error.attribute:
-            same = gravest.setdefault((ours, theirs, error.attribute), error)
-            gravest[ours, theirs, error.attribute] = max(
-                same, error, key=attrgetter("severity")
-            )
+            key = (ours, theirs, error.attribute)
+            same = gravest.get(key, error)
+            gravest[key] = max(same, error, key=attrgetter("severity"))
             severities[ours] = max(severities[ours], error.severity)
     findings: dict[tuple[Side, str], ReportFinding] = {}
     for n, (side, group) in enumerate(groups):
         words = group[0].words
         if (side, words) in findings:  # "small right and large left effusion" is two
             words += f" ({', '.join(sorted(group[0].sides))} {n})"
-        is_expected = group[0].finding in _WITH_AGE
-        shown = (side, words, severities[n], is_expected, tuple(sorted(partners[n])))
-        findings[side, words] = ReportFinding(*shown)
-    differing = (
-        AttributeDifference(*key, error.severity == 1, error.text)
-        for key, error in sorted(gravest.items(), key=itemgetter(0))
-    )
+        findings[side, words] = ReportFinding(
+            side,
+            words,
+            severities[n],
+            group[0].finding in _WITH_AGE,
+            tuple(sorted(partners[n])),
+        )
+    differing = []
+    for key, error in sorted(gravest.items(), key=itemgetter(0)):
+        differing.append(AttributeDifference(*key, error.severity == 1, error.text))
     return tuple(findings.values()), tuple(differing)
 
 
+def _abnormal_groups(report: ReadReport) -> Iterator[tuple[Side, Sequence[Mention]]]:
+    """Yield the mentions of each abnormal finding of a report, with its side."""
+    present = [mention for mention in report.mentions if mention.positive]
+    abnormal = [mention for mention in present if mention.kind.abnormal]
+    for group in group_mentions(abnormal):
+        yield report.side, group
+
+
 def _statements(
-    report: Report, other: Report, partners: Mapping[Mention, Mention]
+    report: ReadReport, other: ReadReport, partners: Mapping[Mention, Mention]
 ) -> Iterator[Statement]:
-    for mention in dict.fromkeys(filter(lambda mention: mention.says, report.mentions)):
-        partner = partners.get(mention) or (
-            other.twin(mention) if mention.positive else None
-        )
-        if partner:
-            verdict = _verdict(mention, partner, report, other)
-            decides = None if verdict == "not_mentioned" else partner
-        elif decides := _against(mention, other):
-            verdict = "contradicted"
-        else:
-            decides = _borne_out(mention, other)
-            verdict = "entailed" if decides else "not_mentioned"
-        yield Statement(
-            report.side, mention.words, verdict, decides.sentence if decides else None
-        )
+    """Yield what a report says, once each, with the other report's verdict on it."""
+    for mention in dict.fromkeys(filter(attrgetter("says"), report.mentions)):
+        partner = partners.get(mention)
+        if partner is None and mention.positive:
+            partner = other.twin(mention)
+        verdict, decides = _decided(mention, partner, report, other)
+        sentence = decides.sentence if decides else None
+        yield Statement(report.side, mention.words, verdict, sentence)
 
 
-def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
+def _decided(
+    mention: Mention,
+    partner: Mention | None,
+    report: ReadReport,
+    other: ReadReport,
+) -> tuple[str, Mention | None]:
+    """Return the other report's verdict on a mention, and what of it decides, if anything."""
+    if partner is not None:
+        verdict = _verdict(mention, partner, report, other)
+        return verdict, (None if verdict == "not_mentioned" else partner)
+    against = _against(mention, other)
+    if against is not None:
+        return "contradicted", against
+    borne_out = _borne_out(mention, other)
+    return ("entailed" if borne_out else "not_mentioned"), borne_out
+
+
+def _verdict(
+    mention: Mention, partner: Mention, report: ReadReport, other: ReadReport
+) -> str:
     if mention == partner or not mention.positive:
         return "entailed"
-    both = ((mention, partner), report, other)
     if report.side == "candidate":
-        both = ((partner, mention), other, report)
-    categories: Set[Category] = {error.category for error in differences(*both)}
-    both_compare = (
-        mention.changes and partner.changes and Category.FALSE_COMPARISON in categories
-    )
+        errors = differences((partner, mention), other, report)
+    else:
+        errors = differences((mention, partner), report, other)
+    categories: Set[Category] = {error.category for error in errors}
+    have_changes = bool(mention.changes and partner.changes)
+    both_compare = have_changes and Category.FALSE_COMPARISON in categories
     if both_compare or categories & _OTHERWISE:
         return "contradicted"
-    return "not_mentioned" if categories & _MORE[report.side] else "entailed"
+    if categories & _MORE[report.side]:
+        return "not_mentioned"
+    return "entailed"
 
 
-def _against(mention: Mention, other: Report) -> Mention | None:
+def _against(mention: Mention, other: ReadReport) -> Mention | None:
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
-    there = (
-        stated for stated in other.mentions if stated.positive and mention.negative
-    )
+    if not mention.negative:
+        return None
+    there = [stated for stated in other.mentions if stated.positive]
     return next(filter(mention.against, there), None)
 
 
-def _borne_out(mention: Mention, other: Report) -> Mention | None:
+def _borne_out(mention: Mention, other: ReadReport) -> Mention | None:
     if not mention.negative:
         return None
-    areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
     same = [normal for normal in other.normal if mention.denies_as(normal)]
-    wide = [
-        n for n in other.normal if len(n.sides) != 1 and areas and areas <= n.rules_out
-    ]
-    return next(iter((*same, *wide)), None)
+    if same:
+        return same[0]
+    areas = {*mention.rules_out}
+    if mention.finding:
+        areas.add(mention.kind.area)
+    for normal in other.normal:
+        if len(normal.sides) != 1 and areas and areas <= normal.rules_out:
+            return normal
+    return None
 
 
 _NOT_UNDERSTOOD, _WORDS = "not understood", "words"

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from judge.backends.lexicon.data import Finding, Lexicon
+from judge.backends.lexicon.data import FindingEntry, Lexicon
 from judge.types import Severity
 
 SAME_SIZE = 1.25
@@ -90,7 +90,7 @@ class Mention:
         return bool(self.finding or self.normal) and not self.positive
 
     @cached_property
-    def kind(self) -> Finding:
+    def kind(self) -> FindingEntry:
         """The finding's entry in the lexicon."""
         return self.lexicon.findings[self.finding]
 
@@ -156,7 +156,7 @@ class Mention:
         placed = (finding.placed.get(tag, severity) for tag in self.places)
         return max(severity, min(placed, default=severity))
 
-    def is_safe(self, finding: Finding) -> bool:
+    def is_safe(self, finding: FindingEntry) -> bool:
         """Return whether a tube's distance from the carina is safe or not stated."""
         least, most = finding.safe or (-math.inf, math.inf)
         return not self.acts and (not self.sizes or least <= max(self.sizes) <= most)

@@ -417,7 +417,7 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     )
 
 
-class Report:
+class ReadReport:
     """The mentions of one report, `present` and `denied` by finding; `changes` of the study."""
 
     def __init__(self, text: str, side: Side, lexicon: Lexicon) -> None:
@@ -476,7 +476,7 @@ class Report:
 
 
 def align(
-    reference: Report, candidate: Report
+    reference: ReadReport, candidate: ReadReport
 ) -> tuple[list[Pair], list[Pair], list[Mention], list[Mention]]:
     """Return the equal pairs of mentions, those that differ, and the rest of each report.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
+from judge.rubrics import Facet, Kind, Label, Mean, Measure, Order, Rate, Rubric, Tally
 from judge.rubrics.categories import (
     CATEGORY,
     ERROR,
@@ -85,20 +85,18 @@ RUBRIC = Rubric(
         *COUNTS,
     ),
     statistics=(
-        Statistic(
+        Mean(
             "points",
             "mean points",
-            "mean",
-            ("points",),
+            measures=("points",),
             higher_is_better=True,
             scale=(None, 0),
             shown=frozenset({"head", "groups", "compare"}),
         ),
-        Statistic(
+        Rate(
             "no_major_error",
             "no major error",
-            "rate",
-            ("n_major",),
+            measures=("n_major",),
             higher_is_better=True,
         ),
     ),

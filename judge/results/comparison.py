@@ -1,4 +1,4 @@
-"""Leaderboards from Python: runs in, DataFrames out."""
+"""Comparisons of models in Python: runs in, DataFrames out."""
 
 from __future__ import annotations
 
@@ -13,21 +13,29 @@ from judge.comparing.alignment import Runs, choices
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
 from judge.comparing.recurring import recurring_in
-from judge.display import Displayed
+from judge.results.result import Result
 from judge.running.folder import Run
 from judge.stats.significance import Comparison, Resampling
+from judge.tables.comparison import comparison_document
+from judge.tables.document import Document
+from judge.tables.forms import as_frame
+from judge.tables.recurring import recurring_document
 
 _USUAL = Resampling()
 
 
 @dataclass(frozen=True, repr=False)
-class Leaderboard(Displayed):
+class Leaderboard(Result):
     """Models side by side; `print` shows the leaderboard.
 
     Each DataFrame has the columns of `judge compare --format csv`.
     """
 
     comparison: Comparison
+
+    def document(self, *, complete: bool = False) -> Document:
+        """Return what is printed of it; `complete` has all groups, metrics and pairs."""
+        return comparison_document(self.comparison, complete=complete)
 
     @cached_property
     def figures(self) -> pd.DataFrame:
@@ -126,11 +134,12 @@ def recurring_errors(
     default of `min_studies`. `without_warnings` leaves out errors that an answer was read with a
     warning about. `examples` are ids of studies, joined by commas.
     """
-    return recurring_in(
+    found = recurring_in(
         choices(runs),
         min_studies,
         without_warnings=without_warnings,
         common=common,
         allow=allow,
         patient_field=patient_field,
-    ).frame()
+    )
+    return as_frame(recurring_document(found, complete=True))

@@ -16,17 +16,19 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from judge import plugins, prompts, rubrics
 from judge.files import replacing
 from judge.jsonio import read_yaml
-from judge.prompts import Prompt
+from judge.prompts.prompt import Prompt, check
 from judge.types import JudgeError
 
+FOLDER = Path(__file__).parent
+ENDING = "-official"
+"""What the names of official prompts end with."""
 HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """How an official prompt is made from its authors' files.
 
@@ -66,28 +68,19 @@ class Recipe:
 
     def build(self, sources: Mapping[str, str]) -> Prompt:
         """Return the prompt from the files, whatever its text, without running them."""
+        trees = [_parsed(path, source) for path, source in sources.items()]
         texts: dict[str, object] = {}
-        functions = []
-        for path, source in sources.items():
-            try:
-                tree = ast.parse(source)
-            except (SyntaxError, ValueError, RecursionError) as error:
-                raise JudgeError(f"{path} is not Python source: {error}") from error
-            functions += [
-                node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
-            ]
-            for node in tree.body:
-                match node:
-                    case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                        with suppress(ValueError):
-                            texts[name] = ast.literal_eval(value)
-        used = [function for function in functions if function.name == self.function]
-        parts = [_text(part, texts) for function in used for part in _parts(function)]
-        texts |= {f"TEXT_{number}": text for number, text in enumerate(parts, 1)}
-        keys = {
-            key: self._fill(key, value, texts) for key, value in self.wording.items()
-        }
-        return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
+        for tree in trees:
+            texts |= _assigned(tree)
+        parts: list[str] = []
+        for tree in trees:
+            parts += _texts_of(tree, self.function, texts)
+        for number, text in enumerate(parts, 1):
+            texts[f"TEXT_{number}"] = text
+        keys = {}
+        for key, value in self.wording.items():
+            keys[key] = self._fill(key, value, texts)
+        return check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
     def _fill(self, key: str, value: Any, texts: Mapping[str, object]) -> Any:  # noqa: ANN401
         if isinstance(value, list):
@@ -106,6 +99,34 @@ class Recipe:
         return filled
 
 
+def _parsed(path: str, source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise JudgeError(f"{path} is not Python source: {error}") from error
+
+
+def _assigned(tree: ast.Module) -> dict[str, object]:
+    """Return the literals that a module assigns, by name."""
+    literals = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                with suppress(ValueError):
+                    literals[name] = ast.literal_eval(value)
+    return literals
+
+
+def _texts_of(
+    tree: ast.Module, function: str, texts: Mapping[str, object]
+) -> Iterator[str]:
+    """Yield the f-strings and messages in the function of this name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            for part in _parts(node):
+                yield _text(part, texts)
+
+
 def _parts(function: ast.FunctionDef) -> Iterator[ast.expr]:
     for node in ast.walk(function):
         match node:
@@ -114,9 +135,9 @@ def _parts(function: ast.FunctionDef) -> Iterator[ast.expr]:
             ):
                 yield text
             case ast.keyword(arg="messages", value=ast.List(elts=turns)):
-                yield from (
-                    turn.values[-1] for turn in turns if isinstance(turn, ast.Dict)
-                )
+                for turn in turns:
+                    if isinstance(turn, ast.Dict):
+                        yield turn.values[-1]
 
 
 def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
@@ -143,7 +164,7 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 def recipes() -> dict[str, Recipe]:
     """Return the recipes by prompt name."""
     found = {}
-    for path in sorted(prompts.FOLDER.glob("*-official.yaml")):
+    for path in sorted(FOLDER.glob(f"*{ENDING}.yaml")):
         wording: Any = read_yaml(path)[0]
         found[path.stem] = Recipe(**wording.pop("source"), wording=wording)
     return found
@@ -167,30 +188,14 @@ def folder_of(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def load(name: str, environ: Mapping[str, str]) -> Prompt:
-    """Return a prompt by its name, official or not."""
-    recipe = recipes().get(name)
-    if recipe is None:
-        return prompts.load(name)
+    """Return an official prompt from the files that were downloaded."""
+    recipe = recipes()[name]
     folder = folder_of(name, environ)
     if not folder.is_dir():
         raise JudgeError(
             f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`"
         )
     return recipe.extract(read_copy(recipe, folder))
-
-
-def file_of(name: str) -> Path:
-    """Return the YAML file of a prompt of ours, of a plugin, or at that path.
-
-    Raises `JudgeError` for an official prompt: its text is its authors', and no file of one piece.
-    """
-    if name in recipes():
-        raise JudgeError(
-            f"{name} has no file to start from: it is put together from its authors' files"
-        )
-    if name in prompts.names():
-        return prompts.FOLDER / f"{name}.yaml"
-    return Path(name)
 
 
 def download(recipe: Recipe) -> dict[str, str]:
@@ -243,25 +248,3 @@ def fetch(
                 f"{error}; set JUDGE_CONFIG to a folder you can write to"
             ) from error
     return prompt, folder
-
-
-def of_plugins() -> dict[str, str]:
-    """Return the files of the prompts that rubrics of other packages bring, by name."""
-    files: dict[str, str] = {}
-    for rubric in plugins.RUBRICS.names(rubrics.built_in()):
-        with suppress(JudgeError):  # a package that fails has no prompt to show
-            files |= {
-                name: str(path) for name, path in rubrics.prompt_files(rubric).items()
-            }
-    return files
-
-
-def every(environ: Mapping[str, str]) -> Iterator[tuple[str, Prompt | JudgeError]]:
-    """Yield each prompt with its name: built-in, of packages, official; or why it fails."""
-    for name, place in (
-        {n: n for n in (*prompts.names(), *recipes())} | of_plugins()
-    ).items():
-        try:
-            yield name, load(place, environ)
-        except JudgeError as error:
-            yield name, error

@@ -1,0 +1,1 @@
+"""Results in Python: what is computed below, as objects that print themselves."""
