@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 import click
 
-from judge.cli.judging import command_for, limited, read_context
+from judge.cli.judging import limited, read_context
 from judge.cli.options import (
     AlignOptions,
     FiniteRange,
@@ -25,25 +26,11 @@ from judge.cli.options import (
     pairs_option,
     require,
 )
-from judge.cli.output import print_document
+from judge.cli.output import note, print_document
 from judge.cli.progress import judge_studies, watching
-from judge.cli.run_options import RunOptions
+from judge.run_settings import ColumnSettings, RunSettings
+from judge.stats.summary import DEFAULT_BY
 from judge.types import JudgeError
-
-_ASKED = (
-    *("section", "no_context", "modality", "prompt", "base_url", "server"),
-    *(
-        "max_tokens",
-        "temperature",
-        "body",
-        "reply",
-        "concurrency",
-        "timeout",
-        "reask",
-        "max_cost",
-    ),
-)
-"""The options of a run with which its judge is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,34 +189,58 @@ def _ask_again(options: _Drift, path: Path) -> Path:
 
     The repeat is the date: the same command on the same day pays for no answer twice.
     """
-    from judge.backends import LEXICON
     from judge.running.folder import Run
+    from judge.running.settings import session_of
 
     earlier = Run.open(path)
-    arguments = earlier.manifest.arguments
-    if "judge_name" not in arguments or earlier.combined:
+    recorded = earlier.manifest.settings
+    if recorded is None or earlier.combined is not None:
         raise JudgeError(
-            f"{path} is not the run of one judge that a command asked about each study once; judge "
-            "its reports again, and give both runs: judge gate NEW --drift EARLIER"
+            f"{path} does not say how one judge was asked about each study once: it is a reader's "
+            "run, a panel, of several references, or from Python by an earlier version; judge its "
+            "reports again, and give both runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
-    values = {
-        name: arguments[name] for name in _ASKED if arguments.get(name) is not None
-    }
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-    columns = {"context": tuple(arguments.get("context_fields") or ())}
-    if prior := arguments.get("prior_field"):
-        columns["prior"] = prior
-    usual = command_for(rubric).make_context(rubric.name, [str(path)]).params
-    asked = RunOptions(**usual | values | {"columns": columns, "cache": options.cache})
-    name = arguments["judge_name"] or LEXICON
-    studies = limited(read_context(rubric, asked, str(path), None), options.limit)
-    session = asked.session(rubric.name, name, repeat=int(today.strftime("%Y%m%d")))
+    settings = _of_its_own_reports(recorded, path, options.limit)
+    studies = limited(read_context(rubric, settings, str(path), None), options.limit)
+    session = session_of(
+        settings,
+        environ=os.environ,
+        say=note,
+        cache=options.cache,
+        repeat=int(today.strftime("%Y%m%d")),
+    )
     with watching() as listener:
         finished = judge_studies(
-            *(session, studies),
+            session,
+            studies,
             out=options.out or path.with_name(f"{path.name}-{today}"),
-            arguments={**arguments, "preds": str(path), "refs": None},
+            settings=settings,
             listener=listener,
         )
     return finished.path
+
+
+def _of_its_own_reports(settings: RunSettings, path: Path, limit: int) -> RunSettings:
+    """Return the settings of a run with the reports in its folder in place of its files.
+
+    The folder has one reference a study and the usual names; what the judge was shown of the
+    further fields, it is shown again.
+    """
+    columns = ColumnSettings(
+        prior=settings.columns.prior, context=settings.columns.context
+    )
+    return settings.model_copy(
+        update={
+            "preds": str(path),
+            "refs": None,
+            "columns": columns,
+            "encoding": None,
+            "model": None,
+            "allow_missing": False,
+            "shard": None,
+            "limit": limit,
+            "batch": False,
+            "by": list(DEFAULT_BY),
+        }
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from textwrap import shorten
@@ -32,9 +32,12 @@ from judge.cli.run_options import (
 from judge.rubrics import Rubric
 from judge.tables.document import Document
 from judge.text import counted
+from judge.types import LEXICON
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.run_settings import ReportSettings, RunSettings
+    from judge.rubrics.derived import Rule
     from judge.running.progress import ProgressListener
     from judge.running.session import JudgeSession
     from judge.running.shard import Shard
@@ -61,19 +64,19 @@ def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
     def run(options: RunOptions) -> None:
-        from judge.backends import LEXICON
         from judge.running.folder import Run
+        from judge.running.settings import shard_of_settings
         from judge.studies.join import ONLY_IN_PREDS
 
-        shard, batches = options.chosen_shard(), options.batch_policy()
+        settings, batches = options.settings(rubric.name), options.batch_policy()
+        shard = shard_of_settings(settings)
         owner = click.get_current_context().find_object(Owner)
-        name = options.judge or LEXICON
-        session = options.session(rubric.name, name, owner.budget if owner else None)
+        session = options.session(settings, owner.budget if owner else None)
         if batches is not None:
             from judge.batching.batch_run import require_batch_judge
 
             require_batch_judge(session, batches.most)
-        studies = read_context(rubric, options, options.preds, options.refs)
+        studies = read_context(rubric, settings, options.preds, options.refs)
         sides = (
             f"{side} from {studies.read_from[side]}"
             for side in ("candidate", "reference")
@@ -87,16 +90,17 @@ def command_for(rubric: Rubric) -> click.Command:
         studies = limited(studies, options.limit)
         if not options.judge:
             note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-        asked = _questions(studies, shard, options)
+        asked = _questions(studies, shard, settings.references)
         if options.dry_run:
             forecast(session, asked, in_batches=batches is not None)
             return
         with watching() as listener:
             result = judge_studies(
-                *(session, studies),
+                session,
+                studies,
                 out=options.out,
                 by=options.by,
-                arguments={**options.arguments, "judge_name": options.judge},
+                settings=settings,
                 shard=shard,
                 references=options.references,
                 listener=listener,
@@ -110,39 +114,28 @@ def command_for(rubric: Rubric) -> click.Command:
 
 
 def read_studies(
-    options: ReportOptions, preds: str, refs: str | None, reserved: Collection[str] = ()
-) -> StudySet:
-    """Read the studies of two files as the options say; raises `JudgeError` as `read_pair`."""
-    from judge.studies import read_pair
+    options: ReportOptions, preds: str, refs: str | None
+) -> tuple[StudySet, ReportSettings]:
+    """Read the studies of two files as the options say; returns the settings too.
 
-    return read_pair(
-        preds,
-        refs,
-        fields=options.named_fields(),
-        section=options.section,
-        allow_missing=options.allow_missing,
-        model=options.model,
-        reserved=reserved,
-    )
+    Raises `JudgeError` as `read_pair`.
+    """
+    from judge.run_settings import ReportSettings
+    from judge.running.settings import read_reports
+
+    settings = ReportSettings(preds=preds, refs=refs, **options.report_values())
+    return read_reports(settings, preds, refs, reserved=()), settings
 
 
 def read_context(
-    rubric: Rubric, options: RunOptions, preds: str, refs: str | None
+    rubric: Rubric, settings: RunSettings, preds: str, refs: str | None
 ) -> StudySet:
     """Read the studies, and what the judge is shown beside their reports."""
+    from judge.running.settings import read_reports, with_context
     from judge.stats.summary import reserved_names
-    from judge.studies.study_set import attach_context
 
-    context = options.columns.get("context", ())
-    if options.no_context and context:
-        raise click.UsageError("--no-context and --column context exclude each other")
-    by_default = None if rubric.takes_context else ()
-    return attach_context(
-        read_studies(options, preds, refs, reserved_names(rubric)),
-        context=() if options.no_context else context or by_default,
-        prior=options.columns.get("prior"),
-        modality=options.modality,
-    )
+    studies = read_reports(settings, preds, refs, reserved_names(rubric))
+    return with_context(studies, settings, rubric)
 
 
 def limited(studies: StudySet, n: int | None) -> StudySet:
@@ -155,7 +148,7 @@ def limited(studies: StudySet, n: int | None) -> StudySet:
 
 
 def _questions(
-    studies: StudySet, shard: Shard | None, options: StudyOptions
+    studies: StudySet, shard: Shard | None, references: Rule | None
 ) -> StudySet:
     """Return the studies of a shard, or each study with each of its references."""
     if shard:
@@ -164,11 +157,11 @@ def _questions(
             f"shard {shard}: {len(part):,} of {counted(len(studies), 'study', 'studies')}"
         )
         return part
-    if not options.references:
+    if not references:
         return studies
     from judge.running.panel import SeveralReferences
 
-    questions = SeveralReferences(studies, options.references).asked
+    questions = SeveralReferences(studies, references).asked
     note(f"{len(studies):,} studies, {len(questions):,} questions about the candidates")
     return questions
 
@@ -253,9 +246,12 @@ def check(options: _Check) -> None:
     estimates the cost, and --limit 50 judges fifty studies.
     """
     from judge.running.forecast import described, preview
+    from judge.running.settings import shard_of_settings
 
-    studies = limited(read_studies(options, options.preds, options.refs), options.limit)
-    description = described(_questions(studies, options.chosen_shard(), options))
+    studies, settings = read_studies(options, options.preds, options.refs)
+    shard = shard_of_settings(settings)
+    studies = limited(studies, options.limit)
+    description = described(_questions(studies, shard, settings.references))
     lines = preview(description)
     if options.judge is not None:
         description["judge"] = _checked_judge(options.judge)

@@ -69,7 +69,7 @@ def metrics(options: _Metrics) -> None:
     from judge.tables.comparison import metrics_document
 
     names = check(options.names or ["bleu2"])
-    studies = read_studies(options, options.preds, options.refs)
+    studies, _ = read_studies(options, options.preds, options.refs)
     fields = [name for grouping in options.by for name in grouping.split(",")]
     if "study_class" in fields:
         studies, _ = with_classes(studies)

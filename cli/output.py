@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from judge.manifest import RunSummary
 from judge.rubrics import Rubric
 from judge.tables import forms
 from judge.tables.document import Document
@@ -17,6 +16,7 @@ from judge.text import harmless
 
 if TYPE_CHECKING:
     from judge.figures.files import FigureSet
+    from judge.manifest import RunSummary
 
 T = TypeVar("T")
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from judge.cli.output import note, note_once
-from judge.manifest import RunSummary
 from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.backends import Judge
+    from judge.manifest import RunSummary
     from judge.running.cost import SpendingLimit
     from judge.running.progress import Progress, ProgressListener, RunStoppedError
     from judge.running.run import RunResult

@@ -70,7 +70,6 @@ def import_(options: _Import) -> None:
         options.model,
     )
     section = known_section(options.section)
-    arguments = {"layout": layout, "files": [*files], "model": model, "reader": reader}
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")
@@ -88,7 +87,6 @@ def import_(options: _Import) -> None:
         options.out,
         model=model,
         section=section,
-        arguments=arguments,
     )
     data = [{"run": str(run.path), **run.summary().plain()} for run in runs]
     print_document(readers_document(runs, layout), options.form, data)

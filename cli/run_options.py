@@ -25,18 +25,16 @@ from judge.cli.options import (
 from judge.cli.output import note
 from judge.jsonio import json_or_word
 from judge.report_sections import SECTION_NAMES
+from judge.types import LEXICON
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.run_settings import RunSettings
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
-    from judge.running.shard import Shard
-    from judge.studies import NamedFields
 
 ROLES = ("id", "candidate", "reference", "class", "patient")
 _ALL_ROLES = (*ROLES, "prior", "context")
-_NOT_RECORDED = ("columns", "judge", "form", "out", "cache")
-"""Options that a manifest has in another form, or leaves out."""
 _AT_LEAST_0 = click.IntRange(min=0)
 
 
@@ -48,6 +46,17 @@ def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
         "Default: the usual names. Example: --column id=accession",
         keys=roles,
     )
+
+
+def column_values(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `--column` as `ColumnSettings` has them."""
+    values = {role: columns.get(role) for role in _ALL_ROLES if role != "class"}
+    context = values["context"]
+    return {
+        **values,
+        "study_class": columns.get("class"),
+        "context": list(context) if context else None,
+    }
 
 
 def encoding_option() -> Any:  # noqa: ANN401
@@ -97,19 +106,15 @@ class ReportOptions:
 
     encoding: str | None = encoding_option()
 
-    def named_fields(self) -> NamedFields:
-        """Return the fields that have unusual names, and how the files are read."""
-        from judge.studies import NamedFields
-
-        return NamedFields(
-            id=self.columns.get("id"),
-            candidate=self.columns.get("candidate"),
-            reference=self.columns.get("reference"),
-            study_class=self.columns.get("class"),
-            patient=self.columns.get("patient"),
-            several=getattr(self, "references", None) is not None,
-            encoding=self.encoding,
-        )
+    def report_values(self) -> dict[str, Any]:
+        """Return the options as `ReportSettings` has them."""
+        return {
+            "columns": column_values(self.columns),
+            "section": self.section,
+            "model": self.model,
+            "allow_missing": self.allow_missing,
+            "encoding": self.encoding,
+        }
 
 
 @options
@@ -133,18 +138,19 @@ class StudyOptions(ReportOptions):
         rare=True,
     )
 
-    def chosen_shard(self) -> Shard | None:
-        """Return the part of the studies to judge, None for all.
+    def report_values(self) -> dict[str, Any]:
+        """Return the options as `ReportSettings` has them.
 
         Raises `click.UsageError` for options that do not go with one or several references.
         """
-        if self.shard is None:
-            return None
-        if self.references:
+        if self.shard is not None and self.references:
             raise click.UsageError("--shard is for studies with one reference each")
-        from judge.running.shard import Shard
-
-        return Shard.of(self.shard)
+        return {
+            **super().report_values(),
+            "references": self.references,
+            "limit": self.limit,
+            "shard": self.shard,
+        }
 
 
 @options
@@ -281,51 +287,49 @@ class RunningOptions(JudgeOptions):
         default=50,
     )
 
-    def session(
-        self,
-        rubric: str,
-        judge: str,
-        budget: SpendingLimit | None = None,
-        repeat: int = 0,
-    ) -> JudgeSession:
-        """Return the session of a judge, with the options' settings; nothing is asked."""
-        from judge.backends import JudgeSettings
-        from judge.backends.hosted import HostedJudge
-        from judge.running.policy import RequestPolicy
-        from judge.running.session import JudgeSession
-
-        sampling: dict[str, object] = {}
-        if self.temperature is not None:
-            sampling["temperature"] = self.temperature
+    def judge_values(self) -> dict[str, Any]:
+        """Return the options as `RunSettings` has them: who is asked, how, and for how much."""
+        sampling = dict(self.body)
         if self.reasoning_effort is not None:
-            if "reasoning_effort" in self.body:
+            if "reasoning_effort" in sampling:
                 raise click.UsageError(
                     "--reasoning-effort and --body reasoning_effort are one thing: give one"
                 )
             sampling["reasoning_effort"] = self.reasoning_effort
-        settings = JudgeSettings(
-            prompt=self.prompt,
-            base_url=self.base_url,
-            timeout=self.timeout,
-            max_tokens=self.max_tokens,
-            reply=None if self.reply == "auto" else self.reply,
-            sampling={**sampling, **self.body},
-            service_tier=self.service_tier,
+        return {
+            "judge": self.judge or LEXICON,
+            "prompt": self.prompt,
+            "base_url": list(self.base_url),
+            "server": {key: value or True for key, value in self.server.items()},
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "sampling": sampling,
+            "reply": self.reply,
+            "service_tier": self.service_tier,
+            "timeout": self.timeout,
+            "concurrency": self.concurrency,
+            "reask": self.reask,
+            "max_outage": 60 * self.max_outage,
+            "max_cost": self.max_cost,
+            "give_up_after": self.give_up_after,
+            "min_coverage": self.min_coverage,
+        }
+
+    def session(
+        self,
+        settings: RunSettings,
+        budget: SpendingLimit | None = None,
+        repeat: int = 0,
+    ) -> JudgeSession:
+        """Return the session of a run's settings; nothing is asked."""
+        from judge.backends.hosted import HostedJudge
+        from judge.running.settings import session_of
+
+        session = session_of(
+            settings,
             environ=os.environ,
             say=note,
             sends=not self.dry_run,
-            options={key: value or True for key, value in self.server.items()},
-        )
-        policy = RequestPolicy(
-            concurrency=self.concurrency,
-            max_outage=60 * self.max_outage,
-            reask=self.reask,
-            max_cost=self.max_cost,
-            give_up_after=self.give_up_after,
-        )
-        session = JudgeSession.load(
-            *(rubric, judge, settings),
-            policy=policy,
             cache=self.cache,
             budget=budget,
             repeat=repeat,
@@ -391,16 +395,24 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
     )
     form: str = format_option("table", "json", "csv", "md")
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What a manifest records of the options."""
-        fields: dict[str, Any] = {
-            f"{role}_field": self.columns.get(role) for role in _ALL_ROLES[:-1]
-        }
-        fields["context_fields"] = self.columns.get("context", ())
-        others = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in _NOT_RECORDED
-        }
-        return fields | others
+    def settings(self, rubric: str) -> RunSettings:
+        """Return what the run is asked to do; raises `click.UsageError` for odd combinations."""
+        from judge.run_settings import RunSettings
+
+        values = {**self.report_values(), **self.judge_values()}
+        if self.no_context:
+            if values["columns"]["context"]:
+                raise click.UsageError(
+                    "--no-context and --column context exclude each other"
+                )
+            values["columns"]["context"] = []
+        return RunSettings.of(
+            rubric=rubric,
+            preds=self.preds,
+            refs=self.refs,
+            modality=self.modality,
+            batch=self.batch,
+            batch_size=self.batch_size,
+            by=list(self.by),
+            **values,
+        )

@@ -21,9 +21,16 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document
 from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
-from judge.cli.run_options import RunningOptions, column_option, section_option
+from judge.cli.run_options import (
+    RunningOptions,
+    column_option,
+    column_values,
+    section_option,
+)
+from judge.types import LEXICON
 
 if TYPE_CHECKING:
+    from judge.run_settings import RunSettings
     from judge.running.run import RunResult
     from judge.running.session import JudgeSession
     from judge.stress.report import StressFigures
@@ -185,22 +192,41 @@ def _report(options: _Report) -> None:
 
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
-    from judge.backends import LEXICON
-
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError(
             "--body seed gives the same answer each time; leave it out"
         )
-    name, budget = options.judge or LEXICON, None
+    settings, budget = _settings(options), None
     for repeat in range(options.repeats):
-        session = options.session(options.rubric, name, budget, repeat)
+        session = options.session(settings, budget, repeat)
         budget = budget or session.budget
         if repeat and (session.judge.runs_inline or session.judge.is_deterministic):
-            note(f"{name} answers the same question the same each time: one run.")
+            again = "answers the same question the same each time: one run."
+            note(f"{settings.judge} {again}")
             break
         if options.judge is None and not repeat:
             note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
         yield session
+
+
+def _settings(options: _Stress) -> RunSettings:
+    """Return what each run is asked to do, and how its candidates were made."""
+    from judge.run_settings import CandidateSettings, RunSettings
+
+    candidates = CandidateSettings(
+        refs=options.refs,
+        n=options.n,
+        seed=options.seed,
+        changes=list(options.changes),
+    )
+    return RunSettings.of(
+        rubric=options.rubric,
+        columns=column_values(options.columns),
+        section=options.section,
+        by=["change"],
+        candidates=candidates,
+        **options.judge_values(),
+    )
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
@@ -209,16 +235,13 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
     signature = session.identity(*with_classes(studies)).signature
     folder = options.out / RUNS / default_folder(session, None, signature).name
-    arguments = {
-        k: v for k, v in vars(options).items() if k not in ("form", "out", "cache")
-    }
     with watching() as listener:
         return judge_studies(
             session,
             studies,
             out=folder,
             by=["change"],
-            arguments=arguments,
+            settings=_settings(options),
             listener=listener,
         )
 

@@ -10,16 +10,17 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import pandas as pd
 
 from judge import rubrics
-from judge.backends import LEXICON, JudgeSettings
+from judge.backends import LEXICON
 from judge.manifest import RecognisedEntries
 from judge.results.run import Run
+from judge.run_settings import RunSettings
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
 from judge.running.engine import judge_all
@@ -35,10 +36,11 @@ from judge.running.records import StudyResult, corrected_report
 from judge.running.run import recognised_entries, with_classes
 from judge.running.run import run as run_session
 from judge.running.session import JudgeSession
+from judge.running.settings import named_fields, with_context
+from judge.running.settings import session_of as session_of_settings
 from judge.running.shard import Shard
 from judge.stats.summary import DEFAULT_BY, TableBuilder, reserved_names
-from judge.studies import NamedFields, StudySet, from_python
-from judge.studies.study_set import attach_context
+from judge.studies import StudySet, from_python
 from judge.text import harmless
 from judge.types import JudgeError
 from judge.wording import for_python, in_python
@@ -87,6 +89,7 @@ class Options(ContextOptions, total=False):
 
 
 _ROLES = ("id", "candidate", "reference", "class", "patient", "prior", "context")
+_SHOWN = ("context_fields", "prior_field", "modality")
 _REPORT_OPTIONS = ("study_ids", "study_classes", "fields", "section", "allow_missing")
 
 
@@ -246,34 +249,50 @@ def _open(
     judge: str,
     options: Options,
 ) -> tuple[JudgeSession, StudySet, dict[str, Any]]:
-    """Return the session, the studies, and the shard and arguments of their run."""
+    """Return the session, the studies, and the shard and settings of their run."""
     _check_known(options, Options)
     values: dict[str, Any] = {
         name: value for name, value in options.items() if value is not None
     }
     reports = {name: values.pop(name) for name in _REPORT_OPTIONS if name in values}
     shard, model = values.pop("shard", None), values.pop("model", None)
-    named = _named_columns(values)
-    context = context_of(rubric, values)
+    part = None if shard is None else Shard.of(shard)
+    columns = _columns(values)
+    shown = {name: values.pop(name) for name in _SHOWN if name in values}
+    columns |= _shown_columns(shown)
+    settings = settings_of(
+        rubric,
+        judge,
+        values,
+        columns=columns,
+        section=reports.get("section"),
+        allow_missing=reports.get("allow_missing", False),
+        model=model,
+        shard=None if part is None else str(part),
+        modality=shown.get("modality"),
+    )
     reserved = reserved_names(rubrics.load(rubric))
     studies = from_python(
-        references, candidates, reserved=reserved, named=named, **reports
+        references,
+        candidates,
+        reserved=reserved,
+        named=named_fields(settings),
+        **reports,
     )
-    studies = attach_context(studies, **context)
+    studies = with_context(studies, settings, rubrics.load(rubric))
     if model is not None:
         studies = replace(studies, model=model)
-    arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
-    run_options = {
-        "shard": None if shard is None else Shard.of(shard),
-        "arguments": arguments,
-    }
-    return session_of(rubric, judge, values), studies, run_options
+    session = session_of_settings(
+        settings, environ=os.environ, say=_say, cache=values.get("cache")
+    )
+    return session, studies, {"shard": part, "settings": settings}
 
 
-def _named_columns(values: dict[str, Any]) -> NamedFields:
-    """Remove `columns` from `values` and return its fields; those of the context stay in `values`.
+def _columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Remove `columns` from `values`, and return the fields as `ColumnSettings` has them.
 
-    Raises `JudgeError` for an unknown role, and for a role that another keyword names too.
+    Those of the context stay in `values`. Raises `JudgeError` for an unknown role, and for a role
+    that another keyword names too.
     """
     columns = values.pop("columns", {})
     if not isinstance(columns, Mapping):
@@ -297,13 +316,23 @@ def _named_columns(values: dict[str, Any]) -> NamedFields:
             )
         if role in columns:
             values[keyword] = columns[role]
-    return NamedFields(
-        id=columns.get("id"),
-        candidate=columns.get("candidate"),
-        reference=columns.get("reference"),
-        study_class=columns.get("class"),
-        patient=columns.get("patient"),
-    )
+    named = {role: columns.get(role) for role in ("id", "candidate", "reference")}
+    return {
+        **named,
+        "study_class": columns.get("class"),
+        "patient": columns.get("patient"),
+    }
+
+
+def _shown_columns(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that the judge is shown, as `ColumnSettings` has them."""
+    context = shown.get("context_fields")
+    if isinstance(context, str):
+        context = [context]
+    return {
+        "context": None if context is None else list(context),
+        "prior": shown.get("prior_field"),
+    }
 
 
 def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -320,15 +349,39 @@ def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
     """Return the session of a judge with some `JudgeOptions`; nothing is asked."""
+    settings = settings_of(rubric, judge, options)
+    return session_of_settings(
+        settings, environ=os.environ, say=_say, cache=options.get("cache")
+    )
+
+
+def _say(text: str) -> None:
+    print(harmless(for_python(text)), file=sys.stderr)
+
+
+def settings_of(
+    rubric: str,
+    judge: str,
+    options: Mapping[str, Any],
+    **more: Any,  # noqa: ANN401
+) -> RunSettings:
+    """Return the settings of a judge with some `JudgeOptions`, and further settings of the run.
+
+    Raises `JudgeError` for an unknown option, and for a value that cannot be.
+    """
     _check_known(options, JudgeOptions)
     values = {name: value for name, value in options.items() if value is not None}
-    policy, cache = values.pop("policy", None), values.pop("cache", None)
-
-    def say(text: str) -> None:
-        print(harmless(for_python(text)), file=sys.stderr)
-
-    settings = JudgeSettings(**values, environ=os.environ, say=say)
-    return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache)
+    values.pop("cache", None)
+    policy = values.pop("policy", None)
+    if policy is not None:
+        values |= asdict(policy)
+    if "options" in values:
+        values["server"] = dict(values.pop("options"))
+    if "sampling" in values:
+        values["sampling"] = dict(values["sampling"])
+    addresses = values.get("base_url", ())
+    values["base_url"] = [addresses] if isinstance(addresses, str) else list(addresses)
+    return RunSettings.of(rubric=rubric, judge=judge, **values, **more)
 
 
 def _check_known(options: Iterable[str], known: type[JudgeOptions]) -> None:

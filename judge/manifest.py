@@ -35,6 +35,7 @@ from typing_extensions import TypedDict
 
 from judge import jsonio
 from judge.files import open_regular
+from judge.run_settings import RunSettings, settings_of_arguments
 from judge.signature import short_digest, signature_line
 from judge.types import JudgeError
 
@@ -201,7 +202,7 @@ class JudgedBy(_Part):
         packages = [f"package:{package}" for package in self.packages]
         return [self.rubric_and_version, *packages]
 
-    def settings(self) -> dict[str, str]:
+    def judge_parts(self) -> dict[str, str]:
         """Return what the signature says of the judge, by the names of its parts, in order."""
         stated: dict[str, str | None] = {
             "judge": self.judge.version,
@@ -313,7 +314,7 @@ class RunIdentity(JudgedBy):
 
     def signature_parts(self, *, without: Collection[str] = ()) -> list[str]:
         """Return the parts of the signature, but for those of the names `without`."""
-        judged = self.settings()
+        judged = self.judge_parts()
         told = {name: judged.pop(name) for name in _TOLD if name in judged}
         if self.reading is not None:
             # A reader has no prompt; in its place stands the layout of the reader's file.
@@ -367,7 +368,7 @@ class RunManifest(RunIdentity):
     recognised: RecognisedEntries | None = None
     fields: list[str]
     inputs: list[InputEntry] = []
-    arguments: dict[str, Any] = {}
+    settings: RunSettings | None = None
     read_from: dict[str, str] = {}
     omitted_ids: dict[str, list[str]] = {}
     of_candidates: list[str] = []
@@ -419,7 +420,7 @@ class RunManifest(RunIdentity):
                 "notes": list(first.shard.notes_of_input),
                 "reply_modes": {},
                 "recognised": _sum_recognised([part.recognised for part in parts]),
-                "arguments": {**first.arguments, "shard": None},
+                "settings": _without_shard(first.settings),
                 "shard": None,
                 "shards": shards,
                 "batches": [batch for part in parts for batch in part.batches],
@@ -439,7 +440,6 @@ class RunManifest(RunIdentity):
         judge_version: str,
         notes: Sequence[str],
         at: str,
-        arguments: Mapping[str, Any],
     ) -> RunManifest:
         """Return the manifest of a panel of the judges of `parts`, runs of the same studies.
 
@@ -478,7 +478,7 @@ class RunManifest(RunIdentity):
             fields=first.fields,
             inputs=first.inputs,
             # Among them how the files were read, for which judge compare asks.
-            arguments={**first.arguments, **arguments},
+            settings=first.settings,
             omitted_ids=first.omitted_ids,
             started=at,
             finished=at,
@@ -510,7 +510,7 @@ class ManifestFields(TypedDict, total=False):
     recognised: RecognisedEntries | None
     fields: Required[list[str]]
     inputs: list[InputEntry]
-    arguments: dict[str, Any]
+    settings: RunSettings | None
     read_from: dict[str, str]
     omitted_ids: dict[str, list[str]]
     of_candidates: list[str]
@@ -526,6 +526,12 @@ class ManifestFields(TypedDict, total=False):
 def _values_of(part: BaseModel) -> dict[str, Any]:
     """Return the values of a model by field, those within it as they are."""
     return {name: getattr(part, name) for name in type(part).model_fields}
+
+
+def _without_shard(settings: RunSettings | None) -> RunSettings | None:
+    if settings is None:
+        return None
+    return settings.model_copy(update={"shard": None})
 
 
 def _sum_recognised(
@@ -810,10 +816,12 @@ def _upgraded(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         manifest["format"] = FORMAT
     manifest["studies_digest"] = stated.get("studies", "")
     manifest["version"] = stated.get("version", "")
-    # Of these a file may have null, or nothing.
-    for name in ("arguments", "scale"):
-        if not manifest.get(name):
-            manifest.pop(name, None)
+    if not manifest.get("scale"):  # it may be null
+        manifest.pop("scale", None)
+    arguments = manifest.pop("arguments", None) or {}
+    if not isinstance(arguments, dict):
+        raise RunFileError(path, "'arguments': it is no object")
+    manifest["settings"] = settings_of_arguments(manifest["rubric"], arguments)
     combined = manifest.get("combined")
     if isinstance(combined, dict) and combined.get("of") == "judge":
         parts = combined.get("parts")

@@ -89,7 +89,7 @@ class Reward(AbstractContextManager["Reward"]):
             made_of = f"{self.name}({report})"
         context = [f"{name}:{value}" for name, value in self._context.items() if value]
         judged_by = self._session.judged_by()
-        settings = [f"{name}:{text}" for name, text in judged_by.settings().items()]
+        settings = [f"{name}:{text}" for name, text in judged_by.judge_parts().items()]
         parts = [
             *judged_by.rubric_parts(),
             *settings,

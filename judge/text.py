@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from judge.manifest import RecognisedEntries
+if TYPE_CHECKING:
+    from judge.manifest import RecognisedEntries
+
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+LEXICON = "lexicon"
+"""The judge that is built in, and asked where none is named."""
+
 
 class JudgeError(Exception):
     """An error that the user can fix. Its text says what is wrong, where, and what to do."""

@@ -116,7 +116,10 @@ def test_old_option_names_work_and_name_the_new_ones(
     new = invoke("green", both, refs, *named, "--out", "new")
     assert "write" not in new.stderr
     assert old.stdout == new.stdout
-    assert Path("old/manifest.json").read_text().count('"id_field": "key"') == 1
+    assert (
+        json.loads(Path("old/manifest.json").read_text())["settings"]["columns"]["id"]
+        == "key"
+    )
     asked = ("--judge", "gpt-4o", "--dry-run")
     old = invoke("green", PREDS, REFS, *asked, "--seed", "3")
     assert "write --body seed=3" in old.stderr

@@ -201,7 +201,7 @@ def test_a_run_of_the_form_before_is_read_like_todays(
     last_format(example_run)
     before = Run.open(example_run)
     assert before.signature == now.signature
-    assert before.manifest.settings() == now.manifest.settings()
+    assert before.manifest.judge_parts() == now.manifest.judge_parts()
     assert invoke("rates", example_run).stdout == printed
     assert invoke("cite", example_run).exit_code == 0
     assert invoke("green", example_run, "--out", "again").exit_code == 0
@@ -277,7 +277,7 @@ ODD_MANIFESTS: dict[str, object] = {
     "judge": "lexicon",
     "fields": {"a": 1},
     "inputs": [1],
-    "arguments": "text",
+    "settings": "text",
     "reading": {"layout": 1},
     "combined": {"of": "judge", "rule": "mean", "parts": []},
     "shard": {"index": 0},

@@ -12,14 +12,14 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin
 
 from field_words import COLUMNS, INPUT_ROLES, MANIFEST, RECORD, SIGNATURE, SUMMARY
+from pydantic import BaseModel
 from typing_extensions import TypedDict, get_type_hints, is_typeddict  # as forms' own
 
 import judge
-from judge.manifest import RunManifest
-from judge.running import records
+from judge.manifest import ReadingEntry, RunManifest
 from judge.stats.summary import FIXED
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotation, Completion
@@ -36,7 +36,7 @@ class KeptAnswer(TypedDict):
 class _Seldom(TypedDict, total=False):
     """What the manifests of readings, shards and runs made of several have besides."""
 
-    reading: records.Reading
+    reading: ReadingEntry
     shard: dict[str, Any]
     combined: dict[str, Any]
 
@@ -153,7 +153,9 @@ def _inputs() -> str:
 
 
 def _run_folder(done: judge.Run) -> str:
-    names = _described(_Seldom, "manifest.json", MANIFEST, done.manifest.plain())
+    names = _described(
+        _Seldom, "manifest.json", MANIFEST, done.manifest.plain(), _typed(RunManifest)
+    )
     table = done.table()
     measures = {measure.name for measure in done.rubric.measures}
     fields = set(done.manifest.fields)
@@ -271,13 +273,19 @@ def _signature(manifest: RunManifest) -> str:
 
 
 def _described(
-    form: type | None, file: str, words: Mapping[str, str], real: Mapping[str, Any]
+    form: type | None,
+    file: str,
+    words: Mapping[str, str],
+    real: Mapping[str, Any],
+    typed: Mapping[str, str] | None = None,
 ) -> str:
     """Return the table of a file's fields; raises ValueError where `words` has others.
 
-    Their types are those that are checked as the file is read, else those of a real run.
+    Their types are those that are checked as the file is read, among them `typed`, else those of a
+    real run.
     """
     kinds = dict(_fields(form)) if form else {}
+    kinds = {**(typed or {}), **kinds}
     for name in words:
         if name not in kinds and (kind := _kind_at(real, name)):
             kinds[name] = kind
@@ -289,6 +297,12 @@ def _described(
         ("field", "type", "what it says"),
         [(f"`{name}`", kinds[name], said) for name, said in words.items()],
     )
+
+
+def _typed(model: type[BaseModel]) -> dict[str, str]:
+    """Return the type of each field of a file, in words."""
+    fields = model.model_fields.items()
+    return {name: _read(field.annotation)[0] for name, field in fields}
 
 
 def _kind_at(real: Any, path: str) -> str:  # noqa: ANN401 - JSON's types
@@ -309,7 +323,11 @@ def _kind_at(real: Any, path: str) -> str:  # noqa: ANN401 - JSON's types
 
 def _fields(form: type, before: str = "") -> Iterator[tuple[str, str]]:
     """Yield each field of a form, those within others by their path, with its type in words."""
-    for name, hint in get_type_hints(form, include_extras=True).items():
+    if issubclass(form, BaseModel):
+        hints = {name: field.annotation for name, field in form.model_fields.items()}
+    else:
+        hints = get_type_hints(form, include_extras=True)
+    for name, hint in hints.items():
         kind, inner = _read(hint)
         path = f"{before}{name}"
         yield path, kind
@@ -334,6 +352,10 @@ def _read(hint: Any) -> tuple[str, type | None]:  # noqa: ANN401 - whatever stan
     if of is NotRequired:
         kind, form = _read(inner[0])
         return f"{kind}, not always there", form
+    if of is Annotated:
+        return _read(inner[0])
+    if of in (types.UnionType, Union) and type(None) not in inner:
+        return "number", None
     if of is Literal:
         return " or ".join(f"`{one}`" for one in inner), None
     if of is types.UnionType or type(None) in inner:
@@ -345,7 +367,8 @@ def _read(hint: Any) -> tuple[str, type | None]:  # noqa: ANN401 - whatever stan
     if of in (dict, Mapping):
         kind, form = _read(inner[1])
         return f"object of {kind}", form
-    if is_typeddict(hint) or is_dataclass(hint):
+    is_model = isinstance(hint, type) and issubclass(hint, BaseModel)
+    if is_typeddict(hint) or is_dataclass(hint) or is_model:
         return "object", hint
     return _KINDS[hint], None
 

@@ -14,11 +14,11 @@ from judge import plugins
 from judge.backends import added, models, options
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.rubrics import Rubric
-from judge.types import JudgeError
+from judge.types import LEXICON, JudgeError
 
 __all__ = ["LEXICON", "TIMEOUT", "Judge", "JudgeSettings", "load"]
 
-LEXICON, _OPENAI = "lexicon", "openai"
+_OPENAI = "openai"
 # Who serves models behind an API, and the module of each.
 _PROVIDERS = {
     _OPENAI: "openai",

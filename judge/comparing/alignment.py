@@ -20,10 +20,7 @@ from judge.studies.columns import FIELD_NAMES, as_text, model_of
 from judge.types import Annotated, JudgeError
 
 SIDES = ("references", "candidates")
-_ROLES = {
-    "references": ("refs", "reference_field"),
-    "candidates": ("preds", "candidate_field"),
-}
+_ROLES = {"references": "refs", "candidates": "preds"}
 
 
 @dataclass(frozen=True)
@@ -160,13 +157,15 @@ def align(
 
 
 def _file(run: Run, side: str) -> object:
-    role, field = _ROLES[side]
-    file, arguments = run.manifest.input_of(role), run.manifest.arguments
+    file, settings = run.manifest.input_of(_ROLES[side]), run.manifest.settings
     # How a reader's reports were read from their file is not in the reader's run.
     if file is None or run.reading is not None:
         return None
-    read_as = (run.manifest.section, arguments.get("id_field"), arguments.get(field))
-    return (file.sha256, *read_as)
+    if settings is None:
+        return (file.sha256, run.manifest.section)
+    columns = settings.columns
+    of_side = {"references": columns.reference, "candidates": columns.candidate}
+    return (file.sha256, run.manifest.section, columns.id, of_side[side])
 
 
 @dataclass(frozen=True, slots=True)

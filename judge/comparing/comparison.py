@@ -69,7 +69,7 @@ class ComparedRun:
 def _opened(choice: RunChoice) -> ComparedRun:
     run = Run.open(choice.path)
     manifest = run.manifest
-    stated = manifest.settings()
+    stated = manifest.judge_parts()
     settings = [stated[name] for name in _SETTINGS if name in stated]
     if manifest.combined is not None and manifest.combined.of == "reference":
         settings.append(manifest.combined.rule)

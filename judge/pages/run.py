@@ -84,7 +84,8 @@ class AskedQuestions:
             return
         if not run.manifest.prompts:
             self.missing = "The judge was asked with no prompt."
-        given = str(run.manifest.arguments.get("prompt"))
+        settings = run.manifest.settings
+        given = str(settings.prompt if settings else None)
         for asked in run.manifest.prompts:
             for source in (asked.name, given):
                 # The run may come from elsewhere: a pipe that it names is not waited for. A folder

@@ -323,7 +323,6 @@ def write_runs(
     *,
     model: str | None = None,
     section: str | None = None,
-    arguments: Mapping[str, object],
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
 
@@ -346,7 +345,7 @@ def write_runs(
                 rubrics.load(reader.rubric), reader.lacks, reader.own_categories
             )
             studies = _study_set(reader, inputs, rubric, model, section)
-            _write_run(place / folder, layout, reader, studies, rubric, arguments)
+            _write_run(place / folder, layout, reader, studies, rubric)
     return [Run.open(out / folder) for folder in by_folder]
 
 
@@ -399,7 +398,6 @@ def _write_run(
     readings: Readings,
     studies: StudySet,
     rubric: Rubric,
-    arguments: Mapping[str, object],
 ) -> None:
     class_source, left_out = readings.class_source, readings.left_out
     if class_source is None:
@@ -444,7 +442,6 @@ def _write_run(
         identity,
         model=studies.model,
         notes=notes,
-        arguments=dict(arguments),
         inputs=input_entries(studies),
         fields=list(studies.fields),
         omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},

@@ -146,7 +146,6 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
             judge_version=version,
             notes=[*about, *said],
             at=at,
-            arguments={"rule": rule, "runs": [str(run.path) for run in runs]},
         )
         return with_current_version(made, first.rubric)
 
@@ -235,7 +234,7 @@ def _studies(run: Run) -> dict[str, str]:
 
 
 def _settings_digest(run: Run, without: str = "") -> str:
-    settings = run.manifest.settings()
+    settings = run.manifest.judge_parts()
     stated = [f"{name}:{text}" for name, text in settings.items() if name != without]
     return short_digest(["|".join(stated)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import (
     AbstractContextManager,
     nullcontext,
@@ -32,6 +32,7 @@ from judge.manifest import (
 )
 from judge.plugins import version
 from judge.rubrics import Rubric
+from judge.run_settings import RunSettings
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
@@ -107,7 +108,7 @@ def run(
     *,
     out: Path | None = None,
     by: Sequence[str] = DEFAULT_BY,
-    arguments: Mapping[str, object] | None = None,
+    settings: RunSettings | None = None,
     shard: Shard | None = None,
     references: Rule | None = None,
     listener: ProgressListener | None = None,
@@ -116,10 +117,11 @@ def run(
 ) -> RunResult:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `out` defaults to a folder below `judge-runs`; `also` is given the end of each question;
-    `asking` is entered once folder and fields are checked. Raises `JudgeError` for a folder with
-    another run or an unknown field, `RunStoppedError` for a run that was interrupted or ran out of
-    money.
+    `settings` are what it is asked to do, which the manifest keeps; session and studies are made
+    of them. `out` defaults to a folder below `judge-runs`; `also` is given the end of each
+    question; `asking` is entered once folder and fields are checked. Raises `JudgeError` for a
+    folder with another run or an unknown field, `RunStoppedError` for a run that was interrupted
+    or ran out of money.
     """
     rubric, judge, started = session.rubric, session.judge, now()
     studies, class_source = with_classes(studies)
@@ -175,7 +177,7 @@ def run(
             recognised=recognised_entries(recognised),
             fields=fields,
             inputs=input_entries(studies),
-            arguments=dict(arguments or {}),
+            settings=settings,
             read_from=read_from,
             omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},
             of_candidates=sorted(studies.of_candidates),

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from judge import jsonio, rubrics
-from judge.backends import LEXICON
+from judge.cli.command_line import arguments_of
 from judge.files import (
     descriptor_of,
     folders_with,
@@ -37,7 +37,7 @@ from judge.files import (
     write_regular,
 )
 from judge.manifest import MANIFEST, Moment
-from judge.report_sections import SECTIONS_IN_WORDS
+from judge.run_settings import ColumnSettings, OpenSettings, RunSettings
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import worker
 from judge.types import JudgeError
@@ -53,86 +53,52 @@ UNFINISHED = (QUEUED, RUNNING)
 FILES, JOB = "files", "job.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _STATE, _PROGRESS, _LOG = "state.json", "progress.json", "log"
-_ROLES = ("id", "candidate", "reference", "class", "patient", "prior")
 _MAX_RUNNING, _STOPPED_ITSELF = 2, 3
 # When the service ends, the command saves the answers under way for five seconds.
 _POLL_SECONDS, _SHUTDOWN_SECONDS = 0.5, 20.0
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
 
-Short = Annotated[str, Field(max_length=200)]
+_LONGEST = 200
+"""The most characters of a text that a client chooses."""
+Short = Annotated[str, Field(max_length=_LONGEST)]
 
 
-class RunOptions(BaseModel):
-    """The options of a run, named as those of the command line; left out is their default.
+class RunOptions(OpenSettings):
+    """The settings that a client may choose; left out, or empty, is the default.
 
-    Options that name a path, an address, a prompt or a key are not among them, nor `--body`, by
-    which a client could make an answer dearer than its budget counts it, nor those of the process
-    and its server: they are the owner's of the service.
+    The fields that a form cannot hold as one value have names of their own.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
-    rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
-    judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
-    model: Short = Field(default="", description="The model that wrote the candidates.")
-    section: Short = Field(default="", description=f"{SECTIONS_IN_WORDS}.")
-    allow_missing: bool = Field(
-        default=False, description="Skip studies without a partner."
+    id_field: Short | None = Field(
+        default=None, description="The field of the ids: --column id=NAME."
     )
-    references: Short = Field(
-        default="", description="best or mean, of several references."
-    )
-    limit: int | None = Field(
-        default=None, description="So many studies, drawn at random."
-    )
-    by: list[Short] = Field(
-        default=[], max_length=20, description="Fields to group by."
-    )
-    id_field: Short = Field(
-        default="", description="The field of the ids: --column id=NAME."
-    )
-    candidate_field: Short = ""
-    reference_field: Short = ""
-    class_field: Short = ""
-    patient_field: Short = ""
-    prior_field: Short = ""
+    candidate_field: Short | None = None
+    reference_field: Short | None = None
+    class_field: Short | None = None
+    patient_field: Short | None = None
+    prior_field: Short | None = None
     context_fields: list[Short] = Field(default=[], max_length=50)
     no_context: bool = Field(
         default=False, description="Show the judge the two reports alone."
     )
-    modality: Short = Field(default="", description="xr, ct, mr, us or mg.")
-    max_tokens: int | None = Field(
-        default=None, description="The longest answer in tokens."
-    )
-    temperature: FiniteFloat | None = None
-    reply: Short = Field(default="", description="auto, text or structured.")
-    max_cost: FiniteFloat | None = Field(
-        default=None,
-        description="Stop before this run costs more dollars; within the budget.",
-    )
-    min_coverage: FiniteFloat | None = None
-    reask: int | None = None
-    give_up_after: int | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, values: Any) -> Any:  # noqa: ANN401 - what a client sent
+        if not isinstance(values, dict):
+            return values
+        return {
+            name: value for name, value in values.items() if value not in ("", None)
+        }
 
-# The fields that are options of one value each, by the same name.
-_VALUES = (
-    "judge",
-    "model",
-    "section",
-    "references",
-    "limit",
-    "modality",
-    "max_tokens",
-    "temperature",
-    "reply",
-    "max_cost",
-    "min_coverage",
-    "reask",
-    "give_up_after",
-)
-_SWITCHES = ("allow_missing", "no_context")
+    @field_validator("*")
+    @classmethod
+    def _is_short(cls, value: Any) -> Any:  # noqa: ANN401 - of any field
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and len(text) > _LONGEST for text in texts):
+            raise ValueError(f"a text has at most {_LONGEST} characters")
+        return value
 
 
 class RunRequest(RunOptions):
@@ -143,23 +109,40 @@ class RunRequest(RunOptions):
     )
     created: Moment
 
-    def arguments(self, settings: ServiceSettings, out: Path) -> list[str]:
-        """Return the arguments of the command `judge`."""
-        options: dict[str, object] = {name: getattr(self, name) for name in _VALUES}
-        options["base-url"] = settings.judges.get(self.judge)
-        options["cache"] = settings.cache and settings.cache.absolute()
-        options["out"] = out.absolute()
-        arguments = [
-            f"--{name.replace('_', '-')}={value}"
-            for name, value in options.items()
-            if value not in (None, "")
-        ]
-        switches = [name for name in _SWITCHES if getattr(self, name)]
-        arguments += [f"--{name.replace('_', '-')}" for name in switches]
-        columns = [(role, getattr(self, f"{role}_field")) for role in _ROLES]
-        arguments += [f"--column={role}={name}" for role, name in columns if name]
-        arguments += [f"--column=context={name}" for name in self.context_fields]
-        arguments += [f"--by={fields}" for fields in self.by]
+    def settings(self, service: ServiceSettings) -> RunSettings:
+        """Return what the run is asked to do; raises `JudgeError` for what cannot be."""
+        context = self.context_fields or None
+        if self.no_context:
+            context = []
+        columns = ColumnSettings(
+            id=self.id_field,
+            candidate=self.candidate_field,
+            reference=self.reference_field,
+            study_class=self.class_field,
+            patient=self.patient_field,
+            prior=self.prior_field,
+            context=context,
+        )
+        chosen = {
+            name: getattr(self, name)
+            for name in OpenSettings.model_fields
+            if name in self.model_fields_set
+        }
+        address = service.judges.get(self.judge)
+        return RunSettings.of(
+            **{**chosen, "rubric": self.rubric, "judge": self.judge},
+            preds=self.files[0],
+            refs=self.files[1] if len(self.files) > 1 else None,
+            columns=columns,
+            base_url=[address] if address else [],
+        )
+
+    def arguments(self, service: ServiceSettings, out: Path) -> list[str]:
+        """Return the arguments of the command `judge` that does the run."""
+        arguments = arguments_of(self.settings(service))
+        arguments.append(f"--out={out.absolute()}")
+        if service.cache is not None:
+            arguments.append(f"--cache={service.cache.absolute()}")
         return [self.rubric, *arguments, "--", *self.files]
 
     def fault(self, settings: ServiceSettings) -> str | None:
@@ -169,10 +152,12 @@ class RunRequest(RunOptions):
         from judge.cli.judging import command_for
         from judge.studies.sections import known_section
 
-        name, *arguments = self.arguments(settings, Path())
+        if self.no_context and self.context_fields:
+            return "no_context and context_fields exclude each other"
         try:
+            name, *arguments = self.arguments(settings, Path())
             command_for(rubrics.load(name)).make_context(name, arguments)
-            known_section(self.section or None)
+            known_section(self.section)
         except click.ClickException as error:
             return error.format_message()
         except JudgeError as error:

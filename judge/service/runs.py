@@ -153,13 +153,17 @@ def _create(form: RunForm, settings: ServiceSettings) -> jobs.Job:
                 names.append(f"references-{name}" if name in names else name)
                 with (files / names[-1]).open("xb") as out:
                     shutil.copyfileobj(upload.file, out)
-            options = form.model_dump(include={*jobs.RunOptions.model_fields})
+            options = form.model_dump(
+                include={*jobs.RunOptions.model_fields}, exclude_unset=True
+            )
             created = now.isoformat(timespec="seconds")
             request = jobs.RunRequest(**options, files=names, created=created)
             fault = request.fault(settings)
             if fault:
                 raise ProblemError(422, fault)
-            (Path(new) / jobs.JOB).write_text(request.model_dump_json(), "utf-8")
+            (Path(new) / jobs.JOB).write_text(
+                request.model_dump_json(exclude_unset=True), "utf-8"
+            )
             name = f"{form.rubric}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
             return jobs.Job(Path(new).rename(below / name), request)
     except OSError as error:

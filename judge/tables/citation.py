@@ -136,7 +136,7 @@ def _judge(manifest: RunManifest) -> str:
 
 def _settings(judged_by: JudgedBy) -> str:
     """Return a judge with what it was asked with and told, as the signature names these."""
-    parts = judged_by.settings()
+    parts = judged_by.judge_parts()
     named = (name for name in _TOLD if parts.get(name, "none") not in ("none", "0"))
     told = [f"{name} {parts[name]}" for name in named]
     settings = f" ({'; '.join(told).replace(',', ', ')})" if told else ""

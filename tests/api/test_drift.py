@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from faultserver import FaultServer
 from running import Shell
 
+import judge
 from judge.rubrics.green.parse import matched_item
 from judge.types import Annotation
 
@@ -58,6 +60,51 @@ def test_a_judge_is_asked_again_with_the_options_of_its_run(
     server.reset()
     assert ready.judge(*drift)[0] == 0
     assert server.requests() == []
+
+
+def test_the_judge_of_a_run_from_python_is_asked_again(
+    server: FaultServer, shell: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.cli.gate.datetime", OneDay)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    ready = shell(12)
+    references = {f"s{at:02}": f"Small effusion {at}." for at in range(20)}
+    candidates = {
+        name: text.replace("Small", "Large") for name, text in references.items()
+    }
+    done = judge.run(
+        references,
+        candidates,
+        judge="model-x",
+        base_url=ready.url,
+        sampling={"top_p": 0.5},
+        max_tokens=99,
+        cache=tmp_path / "cache",
+        out=tmp_path / "python",
+    )
+    assert done.manifest.settings is not None
+    assert done.manifest.settings.preds is None, "the reports were in memory"
+    server.reset()
+    server.set_faults(record=True)
+    drift = ("gate", "--drift", "python", "--out", "later", "--cache", "cache")
+    code, out, err = ready.judge(*drift)
+    assert code == 0, out + err
+    again = [request["body"] for request in server.requests()]
+    assert len(again) == 20
+    asked = {(request["top_p"], request["max_tokens"]) for request in again}
+    assert asked == {(0.5, 99)}
+
+
+def test_a_run_that_does_not_say_how_it_was_asked_is_refused(
+    shell: Made, tmp_path: Path
+) -> None:
+    ready = shell(4)
+    assert ready.run("--out", "run")[0] == 0
+    path = tmp_path / "run" / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**manifest, "settings": None}), "utf-8")
+    code, _, err = ready.judge("gate", "--drift", "run", "--cache", "cache")
+    assert (code, "does not say how one judge was asked" in err) == (2, True)
 
 
 def test_a_judge_that_answers_otherwise_fails(shell: Made, tmp_path: Path) -> None:

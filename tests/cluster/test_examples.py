@@ -85,7 +85,7 @@ def test_slurm_each_task_then_merged(folder: Path) -> None:
         assert done.returncode == 0, done.stderr
     made = [manifest(folder / "my run" / f"shard-{task}") for task in tasks()]
     assert [one["shard"]["count"] for one in made] == [len(tasks())] * len(tasks())
-    assert made[0]["arguments"]["by"] == ["site"]
+    assert made[0]["settings"]["by"] == ["site"]
     shutil.move(folder / "my run", folder / "run")
     for task in tasks():  # a task that is started again has its folder again
         words = ["bash", str(SLURM), "preds.json", "refs.json", "run"]

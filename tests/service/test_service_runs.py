@@ -156,8 +156,8 @@ def test_a_field_that_there_is_not_is_refused(service: Served) -> None:
         ({"limit": "many"}, "limit"),
         ({"max_cost": "nan"}, "max_cost"),
         ({"max_cost": "-1"}, "--max-cost"),
-        ({"references": "worst"}, "--references"),
-        ({"reply": "aloud"}, "--reply"),
+        ({"references": "worst"}, "references"),
+        ({"reply": "aloud"}, "reply"),
         ({"by": ["site", ""]}, "--by"),
         ({"judge": ["lexicon", MODEL]}, "judge"),
     ):
@@ -186,7 +186,7 @@ def test_the_options_of_a_run_are_those_of_the_command_line(service: Served) -> 
         (service.folder / "judge-runs" / name / "manifest.json").read_bytes()
     )
     asked = {
-        key: manifest["arguments"][key]
+        key: manifest["settings"][key]
         for key in ("limit", "max_cost", "modality", "reask")
     }
     assert asked == {"limit": 5, "max_cost": 2.5, "modality": "xr", "reask": 0}
