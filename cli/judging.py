@@ -36,8 +36,8 @@ from judge.types import LEXICON
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
-    from judge.run_settings import ReportSettings, RunSettings
     from judge.rubrics.derived import Rule
+    from judge.run_settings import ReportSettings, RunSettings
     from judge.running.progress import ProgressListener
     from judge.running.session import JudgeSession
     from judge.running.shard import Shard
