@@ -161,7 +161,7 @@ def compare(options: _Compare) -> None:
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
-        from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
+        from judge.rexrank import as_rexrank, read_model_info, write_rexrank
 
         info = read_model_info(options.model_info) if options.model_info else {}
         if options.out:
@@ -202,7 +202,7 @@ def challenge(options: _Challenge) -> None:
     from judge.comparing.alignment import choice
     from judge.comparing.challenge import challenge_comparisons
     from judge.figures.files import check_figures
-    from judge.tables.rexrank import read_model_info, write_challenge
+    from judge.rexrank import read_model_info, write_challenge
 
     check_figures(options.out)
     info = read_model_info(options.model_info) if options.model_info else {}

@@ -37,6 +37,7 @@ from judge import jsonio
 from judge.files import open_regular
 from judge.run_settings import RunSettings, settings_of_arguments
 from judge.signature import short_digest, signature_line
+from judge.text import percent
 from judge.types import JudgeError
 
 MANIFEST = "manifest.json"
@@ -285,6 +286,21 @@ class RecognisedEntries(_Part):
 
     references: RecognisedEntry
     candidates: RecognisedEntry
+
+
+def recognised_text(recognised: RecognisedEntries | None) -> str:
+    """Return what share of the reports' statements the built-in judge recognised, as text.
+
+    Empty for other judges, which read whole reports.
+    """
+    if recognised is None:
+        return ""
+    sides = {"references": recognised.references, "candidates": recognised.candidates}
+    shares = []
+    for side, counts in sides.items():
+        k, n = counts.k, counts.n
+        shares.append(f"{percent(k / n if n else None)} in the {side} ({k:,} of {n:,})")
+    return ", ".join(shares)
 
 
 class ServedEntry(_Part):

@@ -5,11 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from judge.manifest import RecognisedEntries
-
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
@@ -63,21 +58,6 @@ def says_nothing(text: str | None) -> bool:
     plain = unicodedata.normalize("NFKC", text).casefold()
     words = re.findall(r"[^\W_]+", plain)
     return not words or _BLANK.fullmatch(" ".join(words)) is not None
-
-
-def recognised_text(recognised: RecognisedEntries | None) -> str:
-    """Return what share of the reports' statements the built-in judge recognised, as text.
-
-    Empty for other judges, which read whole reports.
-    """
-    if recognised is None:
-        return ""
-    sides = {"references": recognised.references, "candidates": recognised.candidates}
-    shares = []
-    for side, counts in sides.items():
-        k, n = counts.k, counts.n
-        shares.append(f"{percent(k / n if n else None)} in the {side} ({k:,} of {n:,})")
-    return ", ".join(shares)
 
 
 def group_value(value: object) -> str:

@@ -46,7 +46,7 @@ def levels_of(
     ]
     meanings = {label.means for label in labels}
     scale = (SIGNIFICANT,) if SIGNIFICANT in meanings else _SCALE
-    levels = {}
+    levels: dict[str, tuple[str, ...]] = {}
     for place, level in enumerate(scale):
         if level not in meanings:
             continue

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from judge.pages.comparison import PageFigure, Wanted
+from judge.figures.files import PageFigure
+from judge.pages.comparison import Wanted
 from judge.rubrics import load
 
 Say = Callable[[str], str]

@@ -37,8 +37,11 @@ class AlignedRuns:
         wanted = list(names)
         table, rows = self.runs[run].columns(wanted), self.rows[run].tolist()
         # Row -1, of a study that the run lacks, is the last.
-        cells = {name: [*table[name].to_pylist(), None] for name in wanted}
-        return {name: [column[row] for row in rows] for name, column in cells.items()}
+        columns = {}
+        for name in wanted:
+            cells = [*table[name].to_pylist(), None]
+            columns[name] = [cells[row] for row in rows]
+        return columns
 
     def numbers(self, run: int, names: Iterable[str]) -> dict[str, Values]:
         """Return columns of numbers, one value a study; NaN where a run has none."""
@@ -118,16 +121,19 @@ class AlignedRuns:
                 continue
             wanted = set(np.array(self.study_ids, object)[rows >= 0].tolist())
             texts = digests(self.runs[index].records(of_any_version=True), wanted)
-            if missing := wanted - texts.keys():
+            missing = wanted - texts.keys()
+            if missing:
                 raise JudgeError(
                     f"the {ANNOTATIONS} of {name} lacks {len(missing):,} studies, "
                     f"{min(missing)!r} among them; judge them again"
                 )
             for study_id, sides in sorted(texts.items()):
-                if (text := sides[SIDES.index(side)]) is not None:
-                    before, other = known.setdefault(study_id, (text, name))
-                    if before != text:
-                        differing.setdefault((other, name), []).append(study_id)
+                text = sides[SIDES.index(side)]
+                if text is None:
+                    continue
+                before, other = known.setdefault(study_id, (text, name))
+                if before != text:
+                    differing.setdefault((other, name), []).append(study_id)
         return [(*names, ids) for names, ids in differing.items()]
 
     def records(

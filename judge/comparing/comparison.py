@@ -20,6 +20,7 @@ from judge.comparing.alignment import (
     model_of_run,
 )
 from judge.comparing.metric_files import MetricFile
+from judge.manifest import recognised_text
 from judge.running.folder import Run
 from judge.signature import signature_line
 from judge.stats.intervals import USUAL_DRAWS, Draws, Values
@@ -27,7 +28,6 @@ from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.summary import OUTCOMES, fields_of
-from judge.text import recognised_text
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")
@@ -149,36 +149,35 @@ def read_scores(
     values |= _file_values(metrics, aligned.study_ids, models)
     group_fields = fields_of(*by)
     patient, clusters = aligned.patients(patient_field) or (None, None)
-    fields = {
-        name: aligned.field(name, _JUDGE_AGAIN if name in group_fields else "")
-        for name in dict.fromkeys(
-            (*group_fields, *GROUP_FIELDS, *([patient] if patient else []))
-        )
-    }
-    notes += [note for _, note in fields.values() if note]
+    wanted = dict.fromkeys((*group_fields, *GROUP_FIELDS))
+    if patient:
+        wanted[patient] = None
+    fields: dict[str, tuple[object, ...]] = {}
+    for name in wanted:
+        remedy = _JUDGE_AGAIN if name in group_fields else ""
+        column, note = aligned.field(name, remedy)
+        if column is not None:
+            fields[name] = tuple(column)
+        if note:
+            notes.append(note)
     notes += [*_run_notes(runs, models), *_coverage(values, models)]
     judged = {(run.rubric, run.model) for run in runs}
-    without_run = {
-        rubric: frozenset(
-            i for i, model in enumerate(models) if (rubric, model) not in judged
+    without_run: dict[str, frozenset[int]] = {}
+    for rubric, _ in judged:
+        without_run[rubric] = frozenset(
+            row for row, model in enumerate(models) if (rubric, model) not in judged
         )
-        for rubric, _ in judged
-    }
     panel = ScoreMatrix(
-        models,
-        aligned.study_ids,
-        tuple(values),
-        {metric.name: grid for metric, grid in values.items()},
-        {
-            name: tuple(column)
-            for name, (column, _) in fields.items()
-            if column is not None
-        },
-        clusters,
-        patient,
-        per,
-        tallies,
-        without_run,
+        models=models,
+        study_ids=aligned.study_ids,
+        metrics=tuple(values),
+        values={metric.name: grid for metric, grid in values.items()},
+        fields=fields,
+        clusters=clusters,
+        patient_field=patient,
+        per=per,
+        tallies=tallies,
+        without_run=without_run,
     )
     parts = []
     if metrics:
@@ -187,10 +186,10 @@ def read_scores(
             for m in values
             if m.rubric is None
         ]
-        parts.append(
-            f"metrics:{_digest(sorted([*read_as, *(file.sha256 for file in metrics)]))}"
-        )
-    if allowed := [what for what in ALLOWED if what in allow]:
+        files = [file.sha256 for file in metrics]
+        parts.append(f"metrics:{_digest(sorted([*read_as, *files]))}")
+    allowed = [what for what in ALLOWED if what in allow]
+    if allowed:
         parts.append(f"allowed:{','.join(allowed)}")
     return ComparedRuns(aligned, panel, tuple(runs), tuple(parts), tuple(notes))
 
@@ -239,14 +238,7 @@ def check(
         remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
         differing.insert(0, ("studies", remedy, sizes))
         allowed |= {remedy} if common and n else set()
-    texts = {
-        what: "; ".join(
-            f"{value} in {names[0]}"
-            + (f" and {len(names) - 1} more" if names[1:] else "")
-            for value, names in values.items()
-        )
-        for what, _, values in differing
-    }
+    texts = {what: _by_run(values) for what, _, values in differing}
     refused = [
         f"  {what} ({remedy}): {texts[what]}"
         for what, remedy, _ in differing
@@ -261,6 +253,15 @@ def check(
         f"the runs differ in {what} ({remedy}): {texts[what]}"
         for what, remedy, _ in differing
     ]
+
+
+def _by_run(values: Mapping[str, Sequence[str]]) -> str:
+    """Return what each run has, such as `findings in a and 2 more; impression in b`."""
+    texts = []
+    for value, names in values.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        texts.append(f"{value} in {names[0]}{more}")
+    return "; ".join(texts)
 
 
 def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
@@ -324,13 +325,15 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
             )
             yield f"the rubric {rubric} comes from packages that differ: {listed}"
         judged = {run.model for run in of}
-        if missing := [model for model in models if model not in judged]:
+        missing = [model for model in models if model not in judged]
+        if missing:
             yield f"no run of {rubric} is of {', '.join(missing)}"
     n = sum(runs[0].outcomes.values())
     lost = sorted(
         ((n - run.outcomes["annotated"], run) for run in runs), key=lambda p: -p[0]
     )
-    if named := [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]:
+    named = [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]
+    if named:
         yield f"studies not scored, of {n:,}: {', '.join(named)}"
     if any(run.run.summary().n_class_inferred for run in runs):
         yield "the study class was inferred by the lexicon"
@@ -340,7 +343,8 @@ def _recognised_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Say how much the built-in judge understood, once for each model."""
     shares: dict[str, str] = {}
     for run in runs:
-        if text := recognised_text(run.run.manifest.recognised):
+        text = recognised_text(run.run.manifest.recognised)
+        if text:
             shares.setdefault(run.model, f"{run.model} {text}")
     if shares:
         yield f"statements that the built-in judge recognised: {'; '.join(shares.values())}"
@@ -370,7 +374,9 @@ def _rubric_values(
                 "compare it with runs of judges"
             )
         model = models.index(run.model)
-        measures = [name for metric in metrics for name in metric.statistic.columns]
+        measures: list[str] = []
+        for metric in metrics:
+            measures += metric.statistic.columns
         columns = aligned.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:

@@ -119,7 +119,7 @@ def _dots(
         panel = f"{group_name}, n {count_range(n)}"
         for label, estimates in cells.items():
             for name, estimate in zip(names, estimates, strict=True):
-                row = {
+                row: specs.Row = {
                     "panel": panel,
                     "name": name,
                     "series": label,

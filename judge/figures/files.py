@@ -16,7 +16,6 @@ from typing import Any
 
 from judge.figures.specs import GRID, INK, MUTED, SERIES_COLOURS
 from judge.files import cannot_write
-from judge.pages.comparison import PageFigure
 from judge.plugins import install
 from judge.signature import safe_name
 from judge.tables.forms import code_span
@@ -95,6 +94,15 @@ def svg(figure: Figure, signature: str) -> str:
         f"<desc>{escape(flat(figure.caption))}\n{escape(flat(signature))}</desc>"
     )
     return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, text, count=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFigure:
+    """A figure as a page takes it: its title, what it shows, and the SVG."""
+
+    title: str
+    caption: str
+    svg: str
 
 
 def page_figures(figures: FigureSet) -> tuple[PageFigure, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from judge import rubrics
+from judge.figures.files import PageFigure
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.run import declared
 from judge.stats.metric import Metric
@@ -28,15 +28,6 @@ MARK = "<!doctype html><!-- judge compare -->"
 _METRIC = ("name", "label", "short", "kind", "study_label", "rubric")
 MOST_RECORDS = 20_000
 """Records of one study, model and rubric; about half a kilobyte each in the file."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageFigure:
-    """A figure as a page takes it: its title, what it shows, and the SVG."""
-
-    title: str
-    caption: str
-    svg: str
 
 
 def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:

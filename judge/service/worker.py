@@ -103,8 +103,8 @@ def _compare(folder: str) -> None:
     from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
     from judge.figures.comparison import comparison_figures
-    from judge.figures.files import available, page_figures
-    from judge.pages.comparison import PageFigure, figure_pieces, number_pieces
+    from judge.figures.files import PageFigure, available, page_figures
+    from judge.pages.comparison import figure_pieces, number_pieces
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.manifest import JudgedBy, RunManifest, RunSummary
+from judge.manifest import JudgedBy, RunManifest, RunSummary, recognised_text
 from judge.rubrics.contract import Rubric, Source, source
 from judge.stats.statistic import Statistic
 from judge.stats.summary import estimate_of
 from judge.tables.forms import latex
 from judge.tables.kinds import figure_kind, printed
-from judge.text import counted, left_out, recognised_text
+from judge.text import counted, left_out
 
 _TOLD = ("prompt", "sampling", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
@@ -27,29 +27,33 @@ class Citation:
     @property
     def sources(self) -> list[Source]:
         """The works that it cites, each once, in the order of the text."""
-        return distinct(
-            work for works in self.pieces if isinstance(works, tuple) for work in works
-        )
+        works: list[Source] = []
+        for piece in self.pieces:
+            if not isinstance(piece, str):
+                works += piece
+        return distinct(works)
 
     @property
     def text(self) -> str:
         """The text with authors and years in parentheses."""
-        return "".join(
-            piece
-            if isinstance(piece, str)
-            else f" ({'; '.join(work.short for work in piece)})"
-            for piece in self.pieces
-        )
+        return "".join(map(_as_text, self.pieces))
 
     @property
     def latex(self) -> str:
         r"""The text for LaTeX, its works as \\cite of the keys that their BibTeX has."""
-        return "".join(
-            " ".join(latex(words) if words else "" for words in piece.split(" "))
-            if isinstance(piece, str)
-            else rf"~\cite{{{','.join(work.key for work in piece)}}}"
-            for piece in self.pieces
-        )
+        return "".join(map(_as_latex, self.pieces))
+
+
+def _as_text(piece: str | Works) -> str:
+    if isinstance(piece, str):
+        return piece
+    return f" ({'; '.join(work.short for work in piece)})"
+
+
+def _as_latex(piece: str | Works) -> str:
+    if isinstance(piece, str):
+        return " ".join(latex(words) if words else "" for words in piece.split(" "))
+    return rf"~\cite{{{','.join(work.key for work in piece)}}}"
 
 
 def distinct(sources: Iterable[Source]) -> list[Source]:
@@ -60,12 +64,12 @@ def distinct(sources: Iterable[Source]) -> list[Source]:
 def program(version: str) -> Source:
     """Return this program in the version that made a run, as a work to cite."""
     return Source(
-        f"judge-{version}",
-        "misc",
-        "judge: find out what radiology report-generation models get wrong",
-        ("{The judge authors}",),
-        2026,
-        {"howpublished": f"Python package radiology-judge, version {version}"},
+        key=f"judge-{version}",
+        kind="misc",
+        title="judge: find out what radiology report-generation models get wrong",
+        authors=("{The judge authors}",),
+        year=2026,
+        fields={"howpublished": f"Python package radiology-judge, version {version}"},
     )
 
 
@@ -78,11 +82,9 @@ def citation(
     """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
     version = manifest.version
     model = f"of {summary.model} " if summary.model else ""
-    tool = (
-        f"{_listed(packages)}, run with judge {version}"
-        if packages
-        else f"judge {version}"
-    )
+    tool = f"judge {version}"
+    if packages:
+        tool = f"{_listed(packages)}, run with {tool}"
     shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
     n = counted(summary.n_studies, "study", "studies")
     begins = (
@@ -99,9 +101,11 @@ def citation(
         *_intervals(summary, [*shown]),
         f"The signature of the run is {summary.signature}.",
     ]
-    return Citation(
-        tuple(re.sub(r"\s+", " ", p) if isinstance(p, str) else p for p in pieces if p)
-    )
+    return Citation(tuple(_in_one_line(piece) for piece in pieces if piece))
+
+
+def _in_one_line(piece: str | Works) -> str | Works:
+    return re.sub(r"\s+", " ", piece) if isinstance(piece, str) else piece
 
 
 def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
@@ -183,15 +187,20 @@ def _figure(summary: RunSummary, statistic: Statistic) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return (
-        f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
-    )
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def citations_text(citations: Sequence[Citation], form: str) -> str:
     """Return the texts as `latex`, their works as `bibtex`, or both as plain `text`."""
     if form == "latex":
         return "\n\n".join(text.latex for text in citations)
-    works = distinct(source for text in citations for source in text.sources)
-    texts = [] if form == "bibtex" else [text.text for text in citations]
-    return "\n\n".join([*texts, *(source.bibtex for source in works)])
+    cited: list[Source] = []
+    for text in citations:
+        cited += text.sources
+    works = distinct(cited)
+    texts = [source.bibtex for source in works]
+    if form != "bibtex":
+        texts = [*(text.text for text in citations), *texts]
+    return "\n\n".join(texts)

@@ -565,7 +565,7 @@ def _errors(comparison: Comparison, index: int) -> list[dict[str, object]]:
         levels = rubric.facet(rubric.tally.columns)
         for counts in of_models:
             for (category, level), cut in counts.cuts.items():
-                row = {
+                row: dict[str, object] = {
                     "rubric": name,
                     "model": models[counts.model],
                     "category": category,

@@ -44,16 +44,16 @@ def recurring_document(
         head += _pair_columns(models, complete=complete)
         entries = map(_of_pair, errors)
     shown = [*entries][: None if complete else top]
-    part = (
-        ""
-        if len(shown) == len(errors)
-        else f", the first {len(shown)} of {len(errors)}"
-    )
-    table = table_of("recurring", named + part, head, shown)
+    if len(shown) < len(errors):
+        named += f", the first {len(shown)} of {len(errors)}"
+    table = table_of("recurring", named, head, shown)
+    notes = [*data["notes"]]
+    if not errors:
+        notes.append(none)
     return Document(
         title,
         (*facts, ("finding", read)),
-        (*data["notes"], *([] if errors else [none])),
+        tuple(notes),
         (table,) if shown or complete else (),
         (("signature", data["signature"]),),
     )
@@ -72,7 +72,8 @@ def _pair_facts(data: Mapping[str, Any], rubric: Rubric) -> list[Fact]:
     ]
     tests = [error["test"] for error in data["errors"] if error["test"]]
     if tests:
-        by = f" by {field}" if (field := data["patient_field"]) else ""
+        field = data["patient_field"]
+        by = f" by {field}" if field else ""
         n = counted(len(tests), "group", "groups")
         supported = sum(test["significant"] for test in tests)
         facts.append(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
-from judge.manifest import RunSummary, SummaryBlock
+from judge.manifest import RunSummary, SummaryBlock, recognised_text
 from judge.rubrics.contract import Rubric, Tally
 from judge.running.evidence import NOT_ABOUT
 from judge.signature import with_parts
@@ -28,13 +28,7 @@ from judge.tables.document import (
     table_of,
 )
 from judge.tables.kinds import Kind, figure_kind, printed
-from judge.text import (
-    NOTHING,
-    counted,
-    group_value,
-    left_out,
-    recognised_text,
-)
+from judge.text import NOTHING, counted, group_value, left_out
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
@@ -55,20 +49,23 @@ def run_document(
     """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
     judge, model, readings = summary.judge, summary.model, summary.readings
     understood = recognised_text(summary.recognised)
-    facts = [
-        *([("model", model)] if model else []),
-        ("rubric", rubric.title),
-        (
-            "judge",
-            f"{judge.name} ({judge.note})" if judge.note else judge.name,
-        ),
-        *([("statements recognised", understood)] if understood else []),
-        *([("prompt", summary.prompt)] if summary.prompt else []),
-        ("section", summary.section),
-        *((name, str(getattr(summary, f"n_{name}"))) for name in _COUNTS),
-        *([("left out", left_out(summary.omitted))] if summary.omitted else []),
-        *class_facts(summary.n_class_inferred, summary.n_studies),
-    ]
+    title = f"{rubric.title} by {judge.name}"
+    facts: list[Fact] = []
+    if model:
+        title = f"{model}: {title}"
+        facts.append(("model", model))
+    facts.append(("rubric", rubric.title))
+    facts.append(("judge", named_judge(judge.name, judge.note)))
+    if understood:
+        facts.append(("statements recognised", understood))
+    if summary.prompt:
+        facts.append(("prompt", summary.prompt))
+    facts.append(("section", summary.section))
+    for name in _COUNTS:
+        facts.append((name, str(getattr(summary, f"n_{name}"))))  # noqa: PERF401
+    if summary.omitted:
+        facts.append(("left out", left_out(summary.omitted)))
+    facts += class_facts(summary.n_class_inferred, summary.n_studies)
     notes = [
         *summary.notes,
         *_unread_notes(summary, rubric),
@@ -93,12 +90,17 @@ def run_document(
         ]
         notes += readings["notes"]
     return Document(
-        f"{f'{model}: ' if model else ''}{rubric.title} by {judge.name}",
+        title,
         facts,
         tuple(notes),
         _tables(summary, rubric, complete=complete),
         tuple(signatures),
     )
+
+
+def named_judge(name: str, note: str | None) -> str:
+    """Return the name of a judge, with what must be said of it in brackets."""
+    return f"{name} ({note})" if note else name
 
 
 def figures_signature(summary: RunSummary) -> str:
@@ -309,35 +311,37 @@ def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
     kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
-        head.append(
-            Column(
-                grade.name,
-                grade.label,
-                kind=Kind.PER_STUDY if is_wide else Kind.COUNT,
-            )
-        )
-        if not is_wide:
-            name = f"{grade.name}_per_study"
-            head.append(Column(name, "per study", kind=Kind.NUMBER))
+        if is_wide:
+            head.append(Column(grade.name, grade.label, kind=Kind.PER_STUDY))
+            continue
+        head.append(Column(grade.name, grade.label, kind=Kind.COUNT))
+        name = f"{grade.name}_per_study"
+        head.append(Column(name, "per study", kind=Kind.NUMBER))
     rows: list[tuple[Cell, ...]] = []
     for category in (*categories.labels, None):
-        row: list[Cell] = [
-            categories.text(category.name) if category else f"all {kind.plural}"
-        ]
+        row: list[Cell] = [f"all {kind.plural}"]
+        of_category: dict[str, str] = {}
+        if category:
+            row = [categories.text(category.name)]
+            of_category[tally.rows] = category.name
         n_items = 0
         for grade in grades:
-            labels = {tally.columns: grade.name} | (
-                {tally.rows: category.name} if category else {}
-            )
+            labels = {tally.columns: grade.name, **of_category}
             (measure,) = rubric.counting(kind.name, labels)
             total = summary.totals[measure.name]
             n, per_study = total.n, total.per_study
             n_items += n or 0
-            wide = None if n is None else Estimate(value=per_study, k=n)
-            row += [wide] if is_wide else [n, per_study]
+            if not is_wide:
+                row += [n, per_study]
+            elif n is None:
+                row.append(None)
+            else:
+                row.append(Estimate(value=per_study, k=n))
         if n_items or category is None or category.modality is None:
             rows.append(tuple(row))
-    title = f"{tally.title}: how many (per scored study)" if is_wide else tally.title
+    title = tally.title
+    if is_wide:
+        title += ": how many (per scored study)"
     return Table("errors", title, head, rows)
 
 
@@ -356,13 +360,20 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
         head.append(Column(m.name, m.label, kind=Kind.NUMBER, digits=digits))
     if rubric.codes:
         head.append(Column(rubric.codes.plural))
-    entries = [
-        {column: "none" if value == "" else value for column, value in row.items()}
-        | {name: None if row[name] is None else float(row[name]) for name in measures}
-        | {"study_class": group_value(row["study_class"])}
-        for row in rows
-    ]
+    entries = [_worst_entry(row, measures) for row in rows]
     return table_of("worst", "Worst studies", head, entries)
+
+
+def _worst_entry(row: Data, measures: Iterable[str]) -> dict[str, Any]:
+    """Return a row as it is printed: numbers with decimals, and no empty text."""
+    entry = {**row, "study_class": group_value(row["study_class"])}
+    for name, value in row.items():
+        if value == "":
+            entry[name] = "none"
+    for name in measures:
+        if row[name] is not None:
+            entry[name] = float(row[name])
+    return entry
 
 
 def described_run(run: Run) -> dict[str, Any]:

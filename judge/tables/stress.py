@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judge.manifest import RecognisedEntries
+from judge.manifest import RecognisedEntries, recognised_text
 from judge.stats.estimate import Estimate
 from judge.stress.candidates import MADE
 from judge.tables.document import (
@@ -18,7 +18,8 @@ from judge.tables.document import (
     cell_text,
 )
 from judge.tables.kinds import Kind
-from judge.text import NOTHING, counted, recognised_text
+from judge.tables.run import named_judge
+from judge.text import NOTHING, counted
 
 _DETECTION = ("found", "right_category", "right_significance")
 _LOST = {"lost": "not read"}
@@ -31,7 +32,8 @@ def stress_document(report: Report) -> Document:
     """Return what is printed of a stress test."""
     judge, candidates, runs = report["judge"], report["candidates"], report["runs"]
     hostile = [row["changed"] for row in report["hostile_all"]]
-    n_changed, n_hostile = (sum(rate[name] for rate in hostile) for name in ("k", "n"))
+    n_changed = sum(rate["k"] for rate in hostile)
+    n_hostile = sum(rate["n"] for rate in hostile)
     lost = [f"{n:,} {why}" for why, n in runs[0]["lost"].items() if n]
     studies = counted(candidates["n_studies"], "study", "studies")
     facts = [
@@ -41,10 +43,7 @@ def stress_document(report: Report) -> Document:
             "changed by hostile texts",
             f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING,
         ),
-        (
-            "judge",
-            f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"],
-        ),
+        ("judge", named_judge(judge["name"], judge["note"])),
         ("statements recognised", _recognised(report) or NOTHING),
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
@@ -79,27 +78,31 @@ def _tables(report: Report) -> list[Table]:
         _by(report["detection"], "class"),
         ("all but identical", alarms),
     )
-    alarm_labels = {
-        **({"significant": level["label"]} if level else {}),
-        **({"any": "any error"} if alarms["any"] else {}),
-        **({"score_change": f"change of {score['label']}"} if score else {}),
-    }
+    alarm_labels = {}
+    if level:
+        alarm_labels["significant"] = level["label"]
+    if alarms["any"]:
+        alarm_labels["any"] = "any error"
+    if score:
+        alarm_labels["score_change"] = f"change of {score['label']}"
+    found, unchanged = [*of_classes], _by(report["false_alarms"], "change")
+    if of_classes:
+        found.append(("all", whole))
+    if alarms["made"]:
+        unchanged = [*unchanged, all_but]
     return [
         _table(
             "detection",
             "One error that was put in",
             "one error",
-            rows=[*of_classes, *([("all", whole)] if of_classes else [])],
+            rows=found,
             labels=detection and detection | _LOST,
         ),
         _table(
             "false_alarms",
             "Reports without an error of a finding",
             "nothing changed but",
-            rows=[
-                *_by(report["false_alarms"], "change"),
-                *([all_but] if alarms["made"] else []),
-            ],
+            rows=unchanged,
             labels=alarm_labels | _LOST,
         ),
         _stability(report["stability"], level["label"] if level else "errors"),
@@ -122,8 +125,13 @@ def _table(
         is_count = all(isinstance(_cell(row[key]), int) for _, row in rows)
         kind = Kind.COUNT if is_count else Kind.NUMBER
         shown.append(Column(key, label, kind=kind))
-    cells = [(text, *(_cell(row[key]) for key in labels)) for text, row in rows]
-    return Table(name, title, shown, cells if labels else ())
+    if not labels:
+        return Table(name, title, shown, ())
+    cells: list[tuple[Cell, ...]] = []
+    for text, row in rows:
+        figures = [_cell(row[key]) for key in labels]
+        cells.append((text, *figures))
+    return Table(name, title, shown, cells)
 
 
 def _cell(value: Mapping[str, Any] | int | None) -> Cell:

@@ -29,14 +29,11 @@ def validation_document(validation: Data) -> Document:
         ("judges", judges),
         ("readers", ", ".join(reader["name"] for reader in validation["readers"])),
         ("studies", f"{validation['n_studies']:,} judged and read"),
-        *(
-            [("significant", validation["significant"])]
-            if "significant" in validation
-            else []
-        ),
-        ("resampled by", validation["patient_field"] or "study"),
-        ("intervals", _INTERVALS[validation["readers_are"]]),
     ]
+    if "significant" in validation:
+        facts.append(("significant", validation["significant"]))
+    facts.append(("resampled by", validation["patient_field"] or "study"))
+    facts.append(("intervals", _INTERVALS[validation["readers_are"]]))
     levels = [
         key for key in validation if key.startswith("no_") and key.endswith("_error")
     ]

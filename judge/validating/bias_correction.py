@@ -95,7 +95,8 @@ def corrected_summary(
         for row in reader_runs
         if (n := row["n_elsewhere"])
     ]
-    if lost := int((is_read & ~runs.is_scored[:, 0]).sum()):
+    lost = int((is_read & ~runs.is_scored[:, 0]).sum())
+    if lost:
         notes.append(f"{lost:,} studies were read but not scored by the judge")
     readings = {
         "signature": _signature(readers, n_read, sampling, sample_by, patient),
@@ -173,7 +174,8 @@ def _sampling(
             )
         return "told", (), one_stratum
     by = tuple(known[0].by)
-    if lacking := [name for name in by if name not in table.columns]:
+    lacking = [name for name in by if name not in table.columns]
+    if lacking:
         raise JudgeError(
             f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
         )

@@ -83,9 +83,10 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
             )
         name = choice.model or judge.removeprefix(READER)
         # A reader under two names would agree with himself.
-        if same := [
+        same = [
             r for r in opened.values() if readers and r.run.signature == run.signature
-        ]:
+        ]
+        if same:
             raise JudgeError(
                 f"{same[0].shown} and {choice.shown} are the same readings"
             )

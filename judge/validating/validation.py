@@ -96,7 +96,8 @@ def compute_validation(
     levels = [quantity for quantity in quantities if quantity.is_level]
     counts = [quantity for quantity in quantities if quantity.role == "count"]
     notes = []
-    if lacking := [one.label for one in studies.quantities if one not in quantities]:
+    lacking = [one.label for one in studies.quantities if one not in quantities]
+    if lacking:
         notes.append(
             f"{', '.join(lacking)} cannot be compared: the readers were not asked"
         )
@@ -158,17 +159,23 @@ def compute_validation(
         "severities": list(studies.severities),
         "severity": severity,
         "differences": figures.differences,
-        "limits": [
-            {**_named(quantity), "judge": judge.name}
-            | limits_of_agreement(
-                values[:, column], values[:, n_judges:], resamples.units
-            )
-            for quantity in counts
-            for values in [studies.values[quantity.name]]
-            for column, judge in enumerate(studies.judges)
-        ],
+        "limits": _limits(studies, counts, resamples.units),
         "alt_test": alternatives,
     }
+
+
+def _limits(
+    studies: RatedStudies, counts: Sequence[SharedMeasure], units: Codes
+) -> list[dict[str, Any]]:
+    """Return the bias and the limits of agreement of each count and judge."""
+    rows = []
+    for quantity in counts:
+        values = studies.values[quantity.name]
+        readers = values[:, len(studies.judges) :]
+        for column, judge in enumerate(studies.judges):
+            limits = limits_of_agreement(values[:, column], readers, units)
+            rows.append({**_named(quantity), "judge": judge.name, **limits})
+    return rows
 
 
 def _named(quantity: SharedMeasure) -> dict[str, str | None]:
@@ -257,7 +264,12 @@ class RatersFigures:
             rows["ceiling_mean"].append({**_named(quantity), **figures["mean"]})
             if not quantity.category:
                 self._compare(
-                    measure, found, grid, ("kendall",), _named(quantity), columns
+                    measure,
+                    found,
+                    grid,
+                    names=("kendall",),
+                    about=_named(quantity),
+                    columns=columns,
                 )
         return rows
 
@@ -292,7 +304,9 @@ class RatersFigures:
                     figures |= pair_counts(self.pairs, grid[:, row.rater], against)
                 rows.append({**_named(quantity), **names, **figures})
             within = {**_named(quantity), "within_references": True}
-            self._compare(measure, found, grid, (ACCURACY,), within, columns)
+            self._compare(
+                measure, found, grid, names=(ACCURACY,), about=within, columns=columns
+            )
         return rows
 
     def detection(self, level: SharedMeasure) -> Iterator[dict[str, Any]]:
@@ -330,12 +344,12 @@ class RatersFigures:
                     detection_measure(resamples),
                     [row for row, _ in found],
                     values,
-                    ("agreement", *CHANCE_CORRECTED),
-                    {
+                    names=("agreement", *CHANCE_CORRECTED),
+                    about={
                         "quantity": f"no_{level.name}_error",
                         "label": f"no {level.label.removesuffix('s')}",
                     },
-                    judges,
+                    columns=judges,
                 )
 
     def severity(self) -> list[dict[str, Any]]:
@@ -349,7 +363,14 @@ class RatersFigures:
             measure, studies.grades, len(judges), random_readers=self.random_readers
         )
         names = {"quantity": "severity", "label": "highest severity"}
-        self._compare(measure, found, studies.grades, SEVERITY[:1], names, judges)
+        self._compare(
+            measure,
+            found,
+            studies.grades,
+            names=SEVERITY[:1],
+            about=names,
+            columns=judges,
+        )
         return [
             {**self._rater_names(row, judges), **plain_figures(row, SEVERITY)}
             for row in found
@@ -378,6 +399,7 @@ class RatersFigures:
         measure: Measure,
         rows: Sequence[RaterFigures],
         values: Values,
+        *,
         names: Sequence[str],
         about: Mapping[str, Any],
         columns: Sequence[Mapping[str, Any]],

@@ -16,11 +16,11 @@ import pytest
 from panels import panel_of
 
 from judge import rubrics
+from judge.rexrank import as_rexrank
 from judge.stats.metric import KNOWN, rubric_metrics
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, compare
 from judge.tables.comparison import board
-from judge.tables.rexrank import as_rexrank
 
 COLUMNS = (
     *(

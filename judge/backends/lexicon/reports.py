@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from judge.backends.lexicon.data import (
@@ -18,6 +18,7 @@ from judge.backends.lexicon.data import (
     Kind,
     Lexicon,
     Line,
+    Mark,
     Role,
     load,
     stem,
@@ -62,28 +63,31 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     for number, piece in pieces(text):
         for template in _mentions(piece, lexicon):
             mention = template.in_sentence(number)
-            near = (
-                mention.refers_back and mentions and number - mentions[-1].sentence <= 1
-            )
-            if near and (mentions[-1].positive or not mention.finding):
+            if mentions and _refers_to(mention, mentions[-1]):
                 mentions[-1] = _merge(mentions[-1], mention)
             else:
                 mentions.append(mention)
     return mentions
 
 
+def _refers_to(mention: Mention, earlier: Mention) -> bool:
+    """Return whether a mention goes on about the one before it: "This may represent ..."."""
+    is_near = mention.refers_back and mention.sentence - earlier.sentence <= 1
+    return is_near and (earlier.positive or not mention.finding)
+
+
 def _merge(shadow: Mention, reading: Mention) -> Mention:
     acuity = shadow.acuity
     if reading.finding == shadow.finding:
         acuity |= reading.acuity  # the age of a reading is not that of its shadow
-    possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
+    possible = shadow.possible | reading.possible
+    if reading.doubted:
+        possible |= {reading.finding}
+    others = [name for name in reading.names if name and name != shadow.finding]
     return replace(
         shadow,
-        also=(
-            *shadow.also,
-            *(name for name in reading.names if name and name != shadow.finding),
-        ),
-        possible=shadow.possible | possible,
+        also=(*shadow.also, *others),
+        possible=possible,
         sides=shadow.sides | reading.sides,
         places=shadow.places | reading.places,
         traits=shadow.traits | reading.traits,
@@ -98,9 +102,10 @@ def _merge(shadow: Mention, reading: Mention) -> Mention:
 
 @lru_cache(maxsize=32768)
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    return tuple(
-        mention for line in tokenise(text, lexicon) for mention in _of_line(line)
-    )
+    mentions: list[Mention] = []
+    for line in tokenise(text, lexicon):
+        mentions += _of_line(line)
+    return tuple(mentions)
 
 
 def _of_line(line: Line) -> list[Mention]:
@@ -108,33 +113,26 @@ def _of_line(line: Line) -> list[Mention]:
     stated: list[tuple[Mention, Head]] = []
     says = any(head.finding or head.normal for head in heads)
     for head in heads:
-        if head.ignored or (
-            says and not (head.finding or head.normal or Kind.CHANGE in head.modifiers)
-        ):
-            continue  # a structure that is only named says where something is
+        head_says = head.finding or head.normal or Kind.CHANGE in head.modifiers
+        # A structure that is only named says where something is.
+        if head.ignored or (says and not head_says):
+            continue
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
-        number = max(
-            (n for n, (other, _) in enumerate(stated) if other.positive), default=-1
-        )
+        number = _last_positive(stated)
         if number >= 0 and mention.positive:
             earlier, shadow = stated[number]
             if _restates(line, earlier, shadow, mention, head):
                 stated[number] = (_merge(earlier, mention), head)
                 continue
-            if mention.finding in earlier.kind.explains and _is_linked(
-                line, shadow, head
-            ):
+            is_explained = mention.finding in earlier.kind.explains
+            if is_explained and _is_linked(line, shadow, head):
                 described = (*earlier.descriptors, mention.finding)
                 stated[number] = (replace(earlier, descriptors=described), shadow)
                 continue
-        if (
-            number >= 0
-            and mention.positive
-            and _reads_as(line, *stated[number], mention, head)
-        ):
-            stated[number] = (_merge(stated[number][0], mention), head)
-            continue
+            if _reads_as(line, earlier, shadow, mention, head):
+                stated[number] = (_merge(earlier, mention), head)
+                continue
         if not stated and mention.positive and line.words[0] in _BACKWARD:
             # "This may represent ..." reads a shadow of the sentence before.
             back = line.marked(0, head.first, Kind.READS_AS, Kind.MAY_READ_AS)
@@ -155,14 +153,20 @@ def _of_line(line: Line) -> list[Mention]:
     return mentions
 
 
+def _last_positive(stated: Sequence[tuple[Mention, Head]]) -> int:
+    """Return the number of the last mention that says that something is there, -1 for none."""
+    for number in range(len(stated) - 1, -1, -1):
+        if stated[number][0].positive:
+            return number
+    return -1
+
+
 def _is_all_normal(line: Line) -> bool:
     """Return whether the line is a word of normality alone: "Unremarkable."."""
     is_placeholder = "xxx" in line.text.lower()
-    if (
-        WHOLE[1] not in line.lexicon.structures
-        or line.words == ["clear"]
-        or is_placeholder
-    ):
+    if is_placeholder or line.words == ["clear"]:
+        return False
+    if WHOLE[1] not in line.lexicon.structures:
         return False
     for mark in line.marks:
         is_whole = mark.first == 0 and mark.last == len(line.words)
@@ -175,19 +179,25 @@ _NORMAL = Role(Kind.QUALITY, "normal", frozenset({"normal"}))
 
 
 def _mention(line: Line, head: Head) -> Mention:
-    lexicon, words = (
-        line.lexicon,
-        _quote(line, *_whole_phrase(line, head.start, head.end)),
-    )
-    sides, changes = head.tags(Kind.SIDE), head.tags(Kind.CHANGE)
+    lexicon = line.lexicon
+    words = _quote(line, *_whole_phrase(line, head.start, head.end))
+    sides = head.tags(Kind.SIDE)
+    changes = head.tags(Kind.CHANGE)
     if head.normal and head.denied:
         abnormal = lexicon.structures[head.structure].abnormal
         return Mention(lexicon, finding=abnormal, sides=sides, words=words)
     if not head.finding:
         # What is normal and stays so is not compared with anything.
         changes -= {"resolved", "unchanged"} if head.normal else {"resolved"}
-        part = (head.structure, head.normal)
-        return Mention(lexicon, "", *part, sides=sides, changes=changes, words=words)
+        return Mention(
+            lexicon,
+            finding="",
+            structure=head.structure,
+            normal=head.normal,
+            sides=sides,
+            changes=changes,
+            words=words,
+        )
     finding = lexicon.findings[head.finding]
     present = not head.denied and "resolved" not in changes
     levels = head.tags(Kind.LEVEL) or ({finding.level} - {""} if present else _NONE)
@@ -244,23 +254,20 @@ def _whole_phrase(line: Line, first: int, last: int) -> tuple[int, int]:
 
     No other finding is taken in, since a quotation says what an error is about.
     """
-    barred = {
-        token
-        for mark in line.marks
-        if mark.role(*_NOT_OF_PHRASE)
-        for token in range(mark.first, mark.last)
-    }
-    least, most = max(first - _MOST_MORE, 0), min(last + _MOST_MORE, len(line.words))
-    while (
-        first > least and first - 1 not in barred and not line.between(first - 1, first)
-    ):
+    barred: set[int] = set()
+    for mark in line.marks:
+        if mark.role(*_NOT_OF_PHRASE):
+            barred.update(range(mark.first, mark.last))
+    least = max(first - _MOST_MORE, 0)
+    most = min(last + _MOST_MORE, len(line.words))
+    while first > least and first - 1 not in barred:
+        if line.between(first - 1, first):
+            break
         first -= 1
     end = last
-    while (
-        end < most
-        and end not in barred
-        and line.between(end, end + 1) in ("", PREPOSITION)
-    ):
+    while end < most and end not in barred:
+        if line.between(end, end + 1) not in ("", PREPOSITION):
+            break
         end += 1
     # "Opacity in" is no phrase.
     while end > last and line.between(end - 1, end):
@@ -275,21 +282,19 @@ def _quote(line: Line, first: int, last: int) -> str:
     """
     for mark in line.marks:
         if mark.first == last and mark.role(Kind.STRUCTURE, Kind.PLACE):
-            ends_in_place = any(
-                inner.last == last and inner.role(*_WHERE) for inner in line.marks
-            )
-            last = mark.last if ends_in_place else last
-    start, end = line.spans[first][0], line.spans[last - 1][1]
+            ending = [inner for inner in line.marks if inner.last == last]
+            if any(inner.role(*_WHERE) for inner in ending):
+                last = mark.last
+    start = line.spans[first][0]
+    end = line.spans[last - 1][1]
     text = line.text
     if text.count("(", start, end) > text.count(")", start, end):
         closed = text.find(")", end)
         end = closed + 1 if closed >= 0 else end
     quoted = " ".join(text[start:end].replace(";", ",").split())
-    return (
-        quoted
-        if len(quoted) <= _LONGEST_QUOTE
-        else quoted[: _LONGEST_QUOTE - 3] + "..."
-    )
+    if len(quoted) > _LONGEST_QUOTE:
+        return quoted[: _LONGEST_QUOTE - 3] + "..."
+    return quoted
 
 
 _LINKS = frozenset(
@@ -327,23 +332,19 @@ def _reads_as(
     if first > last or BREAK in between:
         return False
     findings, group = line.lexicon.findings, later.kind.shadow
-    shares_shadow = group and any(
-        findings[name].shadow == group for name in earlier.names
-    )
-    if shares_shadow or any(
+    is_listing = bool(earlier.also)
+    shadows = [findings[name].shadow for name in earlier.names]
+    are_related = any(
         line.lexicon.related(name, later.finding) for name in earlier.names
-    ):
+    )
+    if (group and group in shadows) or are_related:
         if line.marked(first, last, Kind.HEDGES_AFTER, Kind.LIKELY_AFTER):
             return True
-        listed = (
-            "or" in words or "/" in words or (bool(earlier.also) and JOIN in between)
-        )
+        listed = "or" in words or "/" in words or (is_listing and JOIN in between)
     else:
         # A list of readings goes on: "edema, infection or fibrosis".
-        soon = line.words[last : last + _SOON]
-        listed = bool(earlier.also) and (
-            "or" in words or ("," in words and "or" in soon)
-        )
+        goes_on = "," in words and "or" in line.words[last : last + _SOON]
+        listed = is_listing and ("or" in words or goes_on)
     return listed and VERB not in between
 
 
@@ -353,32 +354,36 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
 
     Those that it says are there; where it says that of none, every finding that it names.
     """
-    said = split(
-        _UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark))
-    )
-    mentions = [mention for piece in said for mention in _mentions(piece, lexicon)]
-    lines = (line for piece in said for line in tokenise(piece, lexicon))
-    return _labels(lexicon, (one for one in mentions if one.positive)) or tuple(
-        dict.fromkeys(
-            lexicon.findings[head.finding].label
-            for line in lines
-            for head in find_heads(line)[0]
-            if head.finding
-        )
-    )
+    quoted = _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark)
+    said = split(_UNSAID.sub(" ", quoted))
+    mentions: list[Mention] = []
+    for piece in said:
+        mentions += _mentions(piece, lexicon)
+    there = _labels(lexicon, [mention for mention in mentions if mention.positive])
+    if there:
+        return there
+    named: list[str] = []
+    for piece in said:
+        for line in tokenise(piece, lexicon):
+            heads = find_heads(line)[0]
+            named += [head.finding for head in heads if head.finding]
+    return tuple(dict.fromkeys(lexicon.findings[name].label for name in named))
 
 
 def _labels(lexicon: Lexicon, mentions: Iterable[Mention]) -> tuple[str, ...]:
-    names = (name for mention in mentions for name in mention.names if name)
+    names: list[str] = []
+    for mention in mentions:
+        names += filter(None, mention.names)
     return tuple(dict.fromkeys(lexicon.findings[name].label for name in names))
 
 
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings of which two wordings of a sentence differ."""
-    old, new = (_mentions(text, lexicon) for text in (before, after))
-    return _labels(
-        lexicon, [one for one in (*old, *new) if one not in old or one not in new]
-    )
+    old = _mentions(before, lexicon)
+    new = _mentions(after, lexicon)
+    gone = [mention for mention in old if mention not in new]
+    come = [mention for mention in new if mention not in old]
+    return _labels(lexicon, [*gone, *come])
 
 
 def split(text: str) -> list[str]:
@@ -389,12 +394,12 @@ def split(text: str) -> list[str]:
 def pieces(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences outside skipped sections, with their numbers in the whole text."""
     opens = [(piece, opens_skipped_section(piece)) for piece in split(text)]
-    last_read = max(
-        (n for n, (_, opened) in enumerate(opens) if opened is False), default=-1
-    )
+    read_from = [n for n, (_, opened) in enumerate(opens) if opened is False]
+    last_read = max(read_from, default=-1)
     skipping = False
     for number, (piece, opened) in enumerate(opens):
-        skipping = skipping if opened is None else opened
+        if opened is not None:
+            skipping = opened
         if not skipping or (number >= last_read and not opened):
             yield number, piece
 
@@ -434,32 +439,32 @@ class ReadReport:
                 self.denied[mention.finding].append(mention)
             elif mention.structure in WHOLE:
                 self.changes |= mention.changes
-        self.normal = [mention for mention in self.mentions if mention.negative][
-            : 2 * MOST
-        ]
+        negative = [mention for mention in self.mentions if mention.negative]
+        self.normal = negative[: 2 * MOST]
 
     def named(self, wanted: Iterable[str]) -> list[Mention]:
         """Return the present mentions under any of the `wanted` names or readings."""
-        return [
-            mention for name in wanted for mention in self.present.get(name, ())[:MOST]
-        ]
+        mentions: list[Mention] = []
+        for name in wanted:
+            mentions += self.present.get(name, ())[:MOST]
+        return mentions
 
     def twin(self, mention: Mention) -> Mention | None:
         """Return the mention that repeats this one, the same name before a related one."""
-        related = self.lexicon.related
-        names = [
-            name
-            for name in self.present
-            if any(related(name, n) for n in mention.names)
-        ]
-        named = filter(mention.agrees_in_site, self.named(names))
-        same_age = filter(mention.agrees_in_age, named)
-        twins = (twin for twin in same_age if not mention.contrasts_with(twin))
+        names = [name for name in self.present if self._is_related(name, mention)]
+        twins = []
+        for twin in self.named(names):
+            is_there = mention.agrees_in_site(twin) and mention.agrees_in_age(twin)
+            if is_there and not mention.contrasts_with(twin):
+                twins.append(twin)
         return min(
             twins,
-            key=lambda n: (n.finding != mention.finding, n.sentence),
+            key=lambda twin: (twin.finding != mention.finding, twin.sentence),
             default=None,
         )
+
+    def _is_related(self, name: str, mention: Mention) -> bool:
+        return any(self.lexicon.related(name, other) for other in mention.names)
 
     def contrary(self, mention: Mention) -> list[Mention]:
         """Return what contradicts `mention`, its denial before that of a wider finding."""
@@ -468,11 +473,12 @@ class ReadReport:
 
     def denies_all(self, wanted: Sequence[str]) -> bool:
         """Return whether each of the `wanted` findings is denied outright and never present."""
-        return all(
-            name not in self.present
-            and any(not denied.levels for denied in self.denied.get(name, ())[:MOST])
-            for name in wanted
-        )
+        for name in wanted:
+            denials = self.denied.get(name, ())[:MOST]
+            is_denied = any(not denial.levels for denial in denials)
+            if name in self.present or not is_denied:
+                return False
+        return True
 
 
 def align(
@@ -482,28 +488,34 @@ def align(
 
     What a report repeats counts once; only findings that are there are in a differing pair.
     """
-    ours, theirs = (
-        {mention: mention for mention in reversed(report.mentions)}
-        for report in (reference, candidate)
-    )
-    same = [
-        (first, theirs[first]) for first in reversed(ours.values()) if first in theirs
-    ]
-    left = [first for first in reversed(ours.values()) if first not in theirs]
-    right = [first for first in reversed(theirs.values()) if first not in ours]
+    ours = _firsts(reference)
+    theirs = _firsts(candidate)
+    same = [(first, theirs[first]) for first in ours if first in theirs]
+    left = [first for first in ours if first not in theirs]
+    right = [first for first in theirs if first not in ours]
     pairs = _closest(left, right)
-    paired = {mention for pair in pairs for mention in pair}
-    left, right = ([one for one in side if one not in paired] for side in (left, right))
-    return same, pairs, left, right
+    paired = {*chain.from_iterable(pairs)}
+    return (
+        same,
+        pairs,
+        [mention for mention in left if mention not in paired],
+        [mention for mention in right if mention not in paired],
+    )
+
+
+def _firsts(report: ReadReport) -> dict[Mention, Mention]:
+    """Return the first of all equal mentions, by any of them, in the order of the last ones."""
+    firsts = {mention: mention for mention in reversed(report.mentions)}
+    return {first: first for first in reversed(firsts.values())}
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
     options: list[tuple[float, int, int]] = []
     there = [(j, other) for j, other in enumerate(right) if other.positive]
     for i, mention in enumerate(left):
-        likely = (
-            (-_likeness(mention, other), i, j) for j, other in there if mention.positive
-        )
+        if not mention.positive:
+            continue
+        likely = ((-_likeness(mention, other), i, j) for j, other in there)
         options += islice((option for option in likely if option[0] < 0), MOST)
     partners: dict[int, int] = {}
     for _, i, j in sorted(options):
@@ -527,7 +539,8 @@ def _likeness(mention: Mention, other: Mention) -> float:
     if mention.sides == other.sides:
         score += 2.0 * bool(mention.sides)
     elif mention.sides and other.sides:
-        score -= 0.5 if mention.sides & other.sides else 3.0
+        overlap = mention.sides & other.sides
+        score -= 0.5 if overlap else 3.0
     if not mention.agrees_in_age(other):
         score -= 2.0
     if mention.contrasts_with(other):
@@ -574,17 +587,17 @@ def unfamiliar_reason(
     # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
     read = _WORD.findall(" ".join(piece for _, piece in pieces(report)).lower())
     frequent = common.english | common.reports
-    known = [
-        word in frequent or lexicon.knows(word) for word in read if len({*word}) > 1
-    ]
+    counted = [word for word in read if len({*word}) > 1]
+    known = [word in frequent or lexicon.knows(word) for word in counted]
     is_enough = len(known) >= _FEWEST or not report.isascii()  # Chinese has no spaces
     if is_enough and sum(known) < len(known) / 2:
         return "language"
-    places = [
-        _image(piece, lexicon) for piece in split(report) if not _DECOR.fullmatch(piece)
-    ]
+    said = [piece for piece in split(report) if not _DECOR.fullmatch(piece)]
+    places = [_image(piece, lexicon) for piece in said]
     begins = bool(places) and places[0] is not None and places[0] <= _SOON_TOLD
-    return "images" if begins or len(places) - places.count(None) > 1 else None
+    if begins or len(places) - places.count(None) > 1:
+        return "images"
+    return None
 
 
 def seems_english(report: str, lexicon: Lexicon) -> bool:
@@ -607,7 +620,9 @@ class Recognised:
     @property
     def share(self) -> float:
         """The share of the statements that is recognised, 0 where there are none."""
-        return self.recognised / self.statements if self.statements else 0.0
+        if not self.statements:
+            return 0.0
+        return self.recognised / self.statements
 
     def __add__(self, other: Recognised) -> Recognised:
         """Return the counts of both."""
@@ -650,8 +665,10 @@ def _says_something(clause: str, lexicon: Lexicon) -> bool:
         return True
     # "Heart size is exaggerated by technique" and "Tip not seen" find nothing, and are understood.
     kinds = (Kind.TECHNIQUE, Kind.IGNORES_AFTER)
-    lines = tokenise(clause, lexicon)
-    return any(mark.role(*kinds) for line in lines for mark in line.marks)
+    marks: list[Mark] = []
+    for line in tokenise(clause, lexicon):
+        marks += line.marks
+    return any(mark.role(*kinds) for mark in marks)
 
 
 @lru_cache(maxsize=8192)
@@ -659,4 +676,6 @@ def _image(piece: str, lexicon: Lexicon) -> int | None:
     """Return where a sentence begins to speak of another examination in its own words."""
     image = lexicon.unfamiliar.images.search(piece)
     is_elsewhere = load().unfamiliar.elsewhere.search(piece)
-    return image.start() if image and not is_elsewhere else None
+    if image is None or is_elsewhere:
+        return None
+    return image.start()
