@@ -25,7 +25,7 @@ CREATING, RUNNING, OVER = "creating", "running", "over"
 """The states of a batch: perhaps made, made, read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """One batch of `n` questions that cost at most `most` US dollars (None if unknown).
 
