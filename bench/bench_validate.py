@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -51,7 +51,7 @@ def readings(work: Path, folder: Path, readers: int) -> list[str]:
         names = ("study_id", "reader", "category", "significant", "count", "text")
         writer.writerow([*names, "reference", "candidate", "patient"])
         errors: list[tuple[str, bool, str]] = []
-        for record in Run.open(folder).records():
+        for record in RunFolder.open(folder).records():
             own = [
                 (
                     item["labels"]["category"][0],

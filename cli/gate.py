@@ -189,10 +189,10 @@ def _ask_again(options: _Drift, path: Path) -> Path:
 
     The repeat is the date: the same command on the same day pays for no answer twice.
     """
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.running.settings import session_of
 
-    earlier = Run.open(path)
+    earlier = RunFolder.open(path)
     recorded = earlier.manifest.settings
     if recorded is None or earlier.combined is not None:
         raise JudgeError(

@@ -64,7 +64,7 @@ def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
     def run(options: RunOptions) -> None:
-        from judge.running.folder import Run
+        from judge.running.folder import RunFolder
         from judge.running.settings import shard_of_settings
         from judge.studies.join import ONLY_IN_PREDS
 
@@ -106,7 +106,7 @@ def command_for(rubric: Rubric) -> click.Command:
                 listener=listener,
                 asking=_in_batches(session, asked, batches, listener),
             )
-        print_summary(result.summary, Run.open(result.path).rubric, options.form)
+        print_summary(result.summary, RunFolder.open(result.path).rubric, options.form)
         end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
 
     run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)

@@ -54,7 +54,7 @@ def audit(options: _Audit) -> None:
     judge audit RUN --html run.html
     """
     from judge.pages.run import write_page
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.stats.summary import worst_rows
     from judge.study.terminal import audit as audit_lines
     from judge.tables.run import worst_table
@@ -63,7 +63,7 @@ def audit(options: _Audit) -> None:
     if [options.study_id, options.worst, options.html].count(None) < 2:
         raise click.UsageError("give only one of STUDY_ID, --worst and --html")
     require(options.study_id is not None, "STUDY_ID", "raw")
-    run = Run.open(options.run)
+    run = RunFolder.open(options.run)
     if options.html is not None:
         write_page(run, options.html)
         note(f"page  {options.html}")
@@ -170,11 +170,11 @@ def rates(options: _Rates) -> None:
     \b
     judge rates RUN --by site --by site,study_class
     """
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.stats.intervals import Draws
 
     require(bool(options.readers), "--readings", "at_random")
-    run = Run.open(options.run)
+    run = RunFolder.open(options.run)
     draws = Draws(options.seed, options.resamples)
     if options.readers:
         from judge.validating.bias_correction import corrected_summary

@@ -59,7 +59,7 @@ def import_(options: _Import) -> None:
     """
     from judge.readers import annotation_store, datasets
     from judge.readers.annotations import write_runs
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.studies.sections import known_section
     from judge.tables.run import readers_document
 
@@ -73,7 +73,7 @@ def import_(options: _Import) -> None:
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")
-        run = Run.open(Path(files[0]))
+        run = RunFolder.open(Path(files[0]))
         readings, inputs = annotation_store.finished(run, reader)
         model = model or run.manifest.model
     else:
@@ -125,10 +125,12 @@ def sample(options: _Sample) -> None:
     """
     from judge.readers.annotation_store import described
     from judge.readers.sample import SAMPLE, sampled
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.tables.run import sample_document
 
     path = options.run
-    data = described(path, sampled(Run.open(path), options.n, options.by, options.seed))
+    data = described(
+        path, sampled(RunFolder.open(path), options.n, options.by, options.seed)
+    )
     print_document(sample_document(data), options.form, data)
     note(f"sample saved in {path / SAMPLE}")

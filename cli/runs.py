@@ -11,7 +11,7 @@ from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
 
 
 @options
@@ -27,7 +27,7 @@ def runs(options: _Runs) -> None:
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
     from judge.manifest import MANIFEST
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.running.run import RUNS
     from judge.tables.run import described_run, runs_document
 
@@ -44,7 +44,7 @@ def runs(options: _Runs) -> None:
     described = []
     for path in dict.fromkeys(paths):
         try:
-            described.append(described_run(Run.open(path)))
+            described.append(described_run(RunFolder.open(path)))
         except JudgeError as error:
             note(f"{path}: {error}")
     described.sort(key=lambda run: str(run["finished"]), reverse=True)
@@ -73,10 +73,11 @@ def merge(options: _Merge) -> None:
     judge merge one two --out whole
     """
     from judge.running.combining import merge as merge_runs
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
 
     _print(
-        merge_runs([Run.open(path) for path in options.runs], options.out), options.form
+        merge_runs([RunFolder.open(path) for path in options.runs], options.out),
+        options.form,
     )
 
 
@@ -101,10 +102,10 @@ def panel(options: _Panel) -> None:
     judge panel first second third --rule majority --out panel
     """
     from judge.running.combining import panel as panel_of
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
 
     combined = panel_of(
-        [Run.open(path) for path in options.runs], options.out, options.rule
+        [RunFolder.open(path) for path in options.runs], options.out, options.rule
     )
     _print(combined, options.form)
 
@@ -123,16 +124,16 @@ class _Rescore:
 def rescore(options: _Rescore) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
     from judge.running.combining import rescore as rescore_run
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
 
-    path, n_changed = rescore_run(Run.open(options.run), options.out)
-    rescored = Run.open(path)
+    path, n_changed = rescore_run(RunFolder.open(options.run), options.out)
+    rescored = RunFolder.open(path)
     n = rescored.summary().n_studies
     note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
     _print(rescored, options.form)
 
 
-def _print(run: Run, form: str) -> None:
+def _print(run: RunFolder, form: str) -> None:
     note(f"run folder  {run.path}")
     print_summary(run.summary(), run.rubric, form)
 
@@ -154,10 +155,10 @@ def cite(options: _Cite) -> None:
     with their intervals, and the signature, all as the run recorded them.
     """
     from judge import plugins
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.tables.citation import citation, citations_text
 
-    opened = [Run.open(path) for path in dict.fromkeys(options.runs)]
+    opened = [RunFolder.open(path) for path in dict.fromkeys(options.runs)]
     citations = [
         citation(
             run.manifest,

@@ -83,11 +83,11 @@ def serve(options: _Serve) -> None:
     judge serve --allow-judge gpt-6-luna --budget 50
     """
     from judge.address import is_loopback
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
     from judge.service.settings import MEGABYTE, ServiceSettings, limits
 
     for run in options.named:
-        Run.open(run)  # raises for a folder that is not a run
+        RunFolder.open(run)  # raises for a folder that is not a run
     token = options.token
     if token is None and not is_loopback(options.host):
         token = secrets.token_urlsafe(32)

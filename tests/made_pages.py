@@ -21,7 +21,7 @@ from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
 from judge.pages.validation import validation_page
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.stats.significance import Comparison
 from judge.validating.raters import RatedStudies, align_raters, open_raters
 from judge.validating.validation import compute_validation
@@ -118,7 +118,9 @@ def all_pages(folder: Path) -> Path:
     asked = answered(
         folder / "asked", {"1": green()}, prompt=f"green@1+{prompt.digest}"
     )
-    (folder / "asked.html").write_text("".join(run_page(Run.open(asked))), "utf-8")
+    (folder / "asked.html").write_text(
+        "".join(run_page(RunFolder.open(asked))), "utf-8"
+    )
     evil = comparison_text(
         comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m"
     )

@@ -11,7 +11,7 @@ from made_manifests import manifest_of
 from judge import rubrics
 from judge.manifest import JudgeEntry
 from judge.rubrics import Rubric
-from judge.running.folder import Run, writing
+from judge.running.folder import RunFolder, writing
 from judge.running.records import StudyResult, read
 from judge.running.run import finish
 from judge.signature import studies_digest
@@ -69,7 +69,7 @@ def write_run(
     path: Path,
     rubric: Rubric,
     ends: Sequence[tuple[Study, Outcome, Measures | None, Completion | None]],
-) -> Run:
+) -> RunFolder:
     """Write a run with these studies and open it."""
     fields = list(dict.fromkeys(name for study, *_ in ends for name in study.fields))
     digest = studies_digest([study for study, *_ in ends])
@@ -86,7 +86,7 @@ def write_run(
         for at, (study, outcome, measures, completion) in enumerate(ends):
             writer.add(StudyResult(at, study, outcome, measures, completion, 1))
         finish(writer, manifest, DEFAULT_BY)
-    return Run.open(path)
+    return RunFolder.open(path)
 
 
 def failed(study_id: str) -> tuple[Study, Outcome, None, None]:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import judge
 from judge import JudgeError, annotate
 from judge.cli import main
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.wording import for_python
 
 CLEAR, EFFUSION, NODULE = (
@@ -150,7 +150,7 @@ def test_a_run_folder_is_left_that_the_commands_open(tmp_path: Path) -> None:
     given = ({"a": CLEAR, "b": EFFUSION}, {"a": CLEAR, "b": CLEAR})
     frame = annotate(*given, out=str(out), fields={"site": ["north", "south"]})
     assert frame.equals(annotate(*given, fields={"site": ["north", "south"]}))
-    assert Run.open(out).signature == frame.attrs["signature"]
+    assert RunFolder.open(out).signature == frame.attrs["signature"]
     for command in (["rates", str(out), "--by", "site"], ["audit", str(out), "a"]):
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.output

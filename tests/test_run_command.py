@@ -13,7 +13,7 @@ import pytest
 from made_manifests import manifest_of
 
 from judge import JudgeError, annotate, backends, rubrics
-from judge.running.folder import Run, writing
+from judge.running.folder import RunFolder, writing
 from judge.running.judging import judge_set
 from judge.running.policy import RequestPolicy
 from judge.running.progress import ProgressListener
@@ -95,7 +95,7 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(
         fields=manifest.fields,
         by=["site"],
     )
-    opened = Run.open(tmp_path / "run")
+    opened = RunFolder.open(tmp_path / "run")
     assert [record["study_id"] for record in opened.records()] == ["s0", "s1", "s2"]
     assert list(opened.table()["study_id"]) == ["s0", "s1", "s2"]
     assert opened.record("s1")["study_id"] == "s1"

@@ -37,7 +37,7 @@ from judge.running.folder import (
     SUMMARY,
     TABLE_PARQUET,
     WRITING,
-    Run,
+    RunFolder,
 )
 from judge.service.catalogue import Event
 from judge.types import Annotation, Completion, Edit, Item, JudgeError, Usage
@@ -177,13 +177,13 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(
 ) -> None:
     whole = (example_run / ANNOTATIONS).read_bytes()
     path = example_run / MANIFEST
-    signature = Run.open(example_run).signature
+    signature = RunFolder.open(example_run).signature
     path.write_bytes(edited(rubric_version="1")(path.read_bytes()))
     for words in (("audit", example_run, "ex-001"), ("rates", example_run)):
         refused(invoke, *words, names=("green:1", "judge rescore"))
     assert invoke("rescore", example_run).exit_code == 0
     assert (example_run / ANNOTATIONS).read_bytes() == whole
-    assert Run.open(example_run).signature == signature
+    assert RunFolder.open(example_run).signature == signature
 
 
 def last_format(path: Path, **changes: object) -> None:
@@ -196,10 +196,10 @@ def last_format(path: Path, **changes: object) -> None:
 def test_a_run_of_the_form_before_is_read_like_todays(
     invoke: Invoke, example_run: Path
 ) -> None:
-    now = Run.open(example_run)
+    now = RunFolder.open(example_run)
     printed = invoke("rates", example_run).stdout
     last_format(example_run)
-    before = Run.open(example_run)
+    before = RunFolder.open(example_run)
     assert before.signature == now.signature
     assert before.manifest.judge_parts() == now.manifest.judge_parts()
     assert invoke("rates", example_run).stdout == printed
@@ -218,7 +218,7 @@ def test_an_odd_signature_of_the_form_before_is_one_message(
 ) -> None:
     last_format(example_run, signature=signature)
     with pytest.raises(JudgeError, match=rf"{MANIFEST}.*'signature'"):
-        Run.open(example_run)
+        RunFolder.open(example_run)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_signature_of_the_form_before_is_made_again_letter_by_letter(
         "reading": reading if "layout" in line else None,
     }
     (tmp_path / MANIFEST).write_text(json.dumps(manifest), "utf-8")
-    run = Run.open(tmp_path)
+    run = RunFolder.open(tmp_path)
     assert run.signature == line
     if "prior" in line:
         assert run.manifest.shown_context == ("age", "a, b")
@@ -369,7 +369,7 @@ def test_an_odd_value_names_its_file_and_field(
     path = example_run / name
     path.write_bytes(edited(**{field: value})(path.read_bytes()))
     with pytest.raises(JudgeError, match=name) as refused:
-        Run.open(example_run).summary()
+        RunFolder.open(example_run).summary()
     assert field in str(refused.value)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.manifest import ANNOTATIONS
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import digests
 from judge.stats.intervals import Values
 from judge.stats.summary import OUTCOMES, patient_numbers
@@ -27,7 +27,7 @@ _ROLES = {"references": "refs", "candidates": "preds"}
 class AlignedRuns:
     """Named runs and the studies they are aligned on; `rows` are -1 where a run lacks one."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[RunFolder, ...]
     names: tuple[str, ...]
     study_ids: tuple[str, ...]
     rows: tuple[NDArray[np.intp], ...]
@@ -146,7 +146,7 @@ class AlignedRuns:
 
 
 def align(
-    runs: Sequence[tuple[str, Run]],
+    runs: Sequence[tuple[str, RunFolder]],
     choose: Callable[..., Collection[str]] = set.intersection,
 ) -> AlignedRuns:
     """Align named runs on the studies that all have, or that `choose` makes of their ids."""
@@ -162,7 +162,7 @@ def align(
     return AlignedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
 
 
-def _file(run: Run, side: str) -> object:
+def _file(run: RunFolder, side: str) -> object:
     file, settings = run.manifest.input_of(_ROLES[side]), run.manifest.settings
     # How a reader's reports were read from their file is not in the reader's run.
     if file is None or run.reading is not None:
@@ -193,32 +193,34 @@ def choice(argument: str) -> RunChoice:
     return RunChoice(Path(path), path, name.strip())
 
 
-Runs = Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
+OneRun = RunFolder | str | Path
+"""A run, opened or by its folder."""
+Runs = OneRun | Sequence[OneRun] | Mapping[str, OneRun]
 """Runs as Python gives them: one or several, opened or by folder, or by the names of models."""
 
 
 def choices(runs: Runs) -> list[RunChoice]:
     """Return the runs of a Python call; raises `JudgeError` for an object that is no run."""
-    if isinstance(runs, Run | str | Path):
+    if isinstance(runs, RunFolder | str | Path):
         runs = [runs]
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     chosen = []
     for name, run in named:
-        if not isinstance(run, Run | str | Path):
+        if not isinstance(run, RunFolder | str | Path):
             raise JudgeError(
                 f"{run!r:.60} is not a run; give runs, or their folders, one by one"
             )
-        path = run.path if isinstance(run, Run) else Path(run)
+        path = run.path if isinstance(run, RunFolder) else Path(run)
         chosen.append(RunChoice(path, str(path), name))
     return chosen
 
 
-def model_of_run(run: Run) -> str:
+def model_of_run(run: RunFolder) -> str:
     """Return the model of a run that the user did not name; the last resort is its folder."""
     return known_model(run) or run.path.name
 
 
-def known_model(run: Run) -> str | None:
+def known_model(run: RunFolder) -> str | None:
     """Return the model of a run: of its manifest, its field `model`, or its file's name."""
     if run.manifest.model:
         return run.manifest.model

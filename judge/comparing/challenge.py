@@ -18,7 +18,7 @@ from judge.comparing.comparison import (
     read_scores,
 )
 from judge.comparing.metric_files import MetricFile
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.stats.intervals import Codes, mean_interval, units_of
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix, groups_of
@@ -41,7 +41,7 @@ def challenge_comparisons(
     """Compare models over data sets, by section; raises `JudgeError` as `read_scores` does."""
     sections: dict[str, dict[str, list[tuple[str, RunChoice]]]] = {}
     for choice in choices:
-        run = Run.open(choice.path)
+        run = RunFolder.open(choice.path)
         datasets = sections.setdefault(run.manifest.section, {})
         model = choice.model or model_of_run(run)
         datasets.setdefault(_dataset_of(run), []).append((model, choice))
@@ -65,7 +65,7 @@ def challenge_comparisons(
     return comparisons
 
 
-def _dataset_of(run: Run) -> str:
+def _dataset_of(run: RunFolder) -> str:
     """Return the data set of a run, empty where the field of its studies has it."""
     if "dataset" in run.manifest.fields:
         return ""

@@ -21,7 +21,7 @@ from judge.comparing.alignment import (
 )
 from judge.comparing.metric_files import MetricFile
 from judge.manifest import recognised_text
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import signature_line
 from judge.stats.intervals import USUAL_DRAWS, Draws, Values
 from judge.stats.metric import Metric, rubric_metrics
@@ -41,7 +41,7 @@ _CONTEXT = ("context", "prior", "modality")
 class ComparedRun:
     """A run, its row `model`, its name `shown` in messages, and how its studies ended."""
 
-    run: Run
+    run: RunFolder
     model: str
     shown: str
     rubric: str
@@ -67,7 +67,7 @@ class ComparedRun:
 
 
 def _opened(choice: RunChoice) -> ComparedRun:
-    run = Run.open(choice.path)
+    run = RunFolder.open(choice.path)
     manifest = run.manifest
     stated = manifest.judge_parts()
     settings = [stated[name] for name in _SETTINGS if name in stated]

@@ -16,7 +16,7 @@ from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
 from judge.manifest import RunSummary
 from judge.rubrics.contract import Label, Rubric
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.sentences import lines
 from judge.stats.intervals import USUAL_DRAWS, Codes, rate_interval
 from judge.stats.metric import Metric
@@ -95,7 +95,7 @@ def recurring_in(
         compared = read_scores(choices, patient_field=patient_field, **options)
         least, how = min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed)
         return _between(compared, least, how, without_warnings=without_warnings)
-    run, least = Run.open(choices[0].path), min_studies or FEWEST
+    run, least = RunFolder.open(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
         summary = summary.model_copy(update={"model": choices[0].model})
@@ -133,7 +133,9 @@ class _Scored(NamedTuple):
     units: Codes | None
 
 
-def _scored_studies(run: Run, patient_field: str | None) -> tuple[_Scored, str | None]:
+def _scored_studies(
+    run: RunFolder, patient_field: str | None
+) -> tuple[_Scored, str | None]:
     """Return a run's scored studies, and the field of the patient where some have several."""
     table = run.table()
     is_scored = (table["outcome"] == OUTCOMES[Annotated]).to_numpy(dtype=bool)
@@ -143,7 +145,7 @@ def _scored_studies(run: Run, patient_field: str | None) -> tuple[_Scored, str |
     return _Scored(rows, None if units is None else units[is_scored]), field
 
 
-def _warned_notes(runs: Sequence[Run], *, without_warnings: bool) -> list[str]:
+def _warned_notes(runs: Sequence[RunFolder], *, without_warnings: bool) -> list[str]:
     n = 0
     for run in runs:
         for record in run.records():
@@ -276,7 +278,7 @@ def _tests(
 
 
 def _grouped(
-    run: Run,
+    run: RunFolder,
     rubric: Rubric,
     wanted: Collection[str] | None = None,
     *,

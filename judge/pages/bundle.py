@@ -18,7 +18,7 @@ from urllib.parse import quote
 from judge.tables.run import run_document
 
 if TYPE_CHECKING:
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
 
 PACKET = 50
 """Studies that are unpacked together."""
@@ -102,7 +102,7 @@ def source_hash(text: str) -> str:
 
 
 def site_index(
-    mark: str, runs: Mapping[str, Run], *, has_comparison: bool
+    mark: str, runs: Mapping[str, RunFolder], *, has_comparison: bool
 ) -> Iterator[str]:
     """Yield the index of a folder of pages; `runs` are by the names of their pages."""
     yield (

@@ -17,7 +17,7 @@ from judge.pages.bundle import PACKET, as_json, page_file, site_index
 from judge.prompts import official
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.questions import split_answers
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.records import study_of
 from judge.stats.statistic import Statistic
 from judge.stats.summary import FIXED, codes, estimate_of, fields_of, worst_order
@@ -44,14 +44,14 @@ _MAX_CHOICES, _MAX_CHOICE = 200, 100
 _FEW_FIELDS, _SHORT = 3, 40
 
 
-def page(run: Run) -> Iterator[str]:
+def page(run: RunFolder) -> Iterator[str]:
     """Yield the page of `run` as one file; raises ValueError where its table does not fit."""
     return page_file(
         MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run)
     )
 
 
-def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
+def _pieces(run: RunFolder) -> Iterator[tuple[str, bytes]]:
     table, questions_of = run.table(), AskedQuestions(run)
     yield "overview", as_json(overview(run, table))
     yield "index", as_json(index(table, run.rubric))
@@ -75,7 +75,7 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
 class AskedQuestions:
     """The messages of a run's first question about each study, or why they are `missing`."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunFolder) -> None:
         self._run = run
         self._prompts: dict[str, Prompt] = {}
         self.missing = ""
@@ -147,7 +147,7 @@ class AskedQuestions:
             known |= {step.name: answers[step.name] for step in now}
 
 
-def overview(run: Run, table: pd.DataFrame) -> dict[str, Any]:
+def overview(run: RunFolder, table: pd.DataFrame) -> dict[str, Any]:
     """Return what a page shows of a run before its studies, in JSON's types.
 
     `table` is the run's own, of which the page shows the columns.
@@ -334,7 +334,7 @@ def _choices(column: pd.Series[Any]) -> list[str] | None:
     return sorted(values)
 
 
-def write_page(run: Run, path: Path) -> None:
+def write_page(run: RunFolder, path: Path) -> None:
     """Write the page of a run; raises `JudgeError` where its files do not fit together."""
     try:
         write_html(page(run), path, MARK)
@@ -347,14 +347,14 @@ def write_page(run: Run, path: Path) -> None:
 
 def write_site(runs: Iterable[Path], out: Path) -> Path:
     """Write a page for each run, and the index of them, whose path is returned."""
-    opened: dict[str, Run] = {}
+    opened: dict[str, RunFolder] = {}
     for path in dict.fromkeys(path.resolve() for path in runs):
         name = f"{path.name}.html"
         if name in opened or name in ("index.html", "comparison.html"):
             raise JudgeError(
                 f"{path} has no page of its own, {name}: rename the run's folder"
             )
-        opened[name] = Run.open(path)
+        opened[name] = RunFolder.open(path)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

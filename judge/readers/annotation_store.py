@@ -22,7 +22,7 @@ from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import EDIT, REFERENCE
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.records import study_of
 from judge.sentences import sentences
 from judge.studies.input_table import InputFile
@@ -227,7 +227,7 @@ def texts_digest(record: Mapping[str, Any]) -> str:
 
 
 def finished(
-    run: Run, reader: str | None = None
+    run: RunFolder, reader: str | None = None
 ) -> tuple[list[Readings], tuple[InputFile, ...]]:
     """Return the finished readings beside a run, of all readers or one, and the files read."""
     why = why_unreadable(run.rubric)
@@ -288,7 +288,7 @@ def _as_item(marked: MarkedItem) -> Item:
 
 
 def _readings(
-    run: Run, sample: Sample | None, reader: str, readings: Sequence[Reading]
+    run: RunFolder, sample: Sample | None, reader: str, readings: Sequence[Reading]
 ) -> Readings:
     study_ids = {reading.study.study_id for reading in readings}
     drawn = read_of(run, sample, study_ids) if sample else None
@@ -313,7 +313,7 @@ def _readings(
     )
 
 
-def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
+def _lacks(run: RunFolder, readings: Sequence[Reading]) -> dict[str, str]:
     """Return what the reader was asked for and did not give, each with the reason.
 
     A kind that is not graded, such as matched findings, lacks where a judged study has no mark:

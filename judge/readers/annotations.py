@@ -29,7 +29,7 @@ from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.records import StudyResult
 from judge.running.run import input_entries, with_classes, write_run
 from judge.signature import safe_name, studies_digest
@@ -323,7 +323,7 @@ def write_runs(
     *,
     model: str | None = None,
     section: str | None = None,
-) -> list[Run]:
+) -> list[RunFolder]:
     """Write the run of each reader below `out`, all of them at once.
 
     `model` is by default the field `model` where it is the same for all studies, else the name of
@@ -346,7 +346,7 @@ def write_runs(
             )
             studies = _study_set(reader, inputs, rubric, model, section)
             _write_run(place / folder, layout, reader, studies, rubric)
-    return [Run.open(out / folder) for folder in by_folder]
+    return [RunFolder.open(out / folder) for folder in by_folder]
 
 
 def _study_set(

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from judge.files import is_there, open_regular, replace_file, staging_folder
 from judge.manifest import SampleEntry, StratumEntry, adapter, first_of
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import random_rank
 from judge.stats.summary import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -48,7 +48,7 @@ class Sample:
 
 
 def sampled(
-    run: Run,
+    run: RunFolder,
     n: int | None = None,
     by: Sequence[str] | None = None,
     seed: int | None = None,
@@ -87,7 +87,7 @@ def sampled(
     return sample
 
 
-def kept_sample(run: Run) -> Sample | None:
+def kept_sample(run: RunFolder) -> Sample | None:
     """Return the sample in a run's folder, None where none was drawn."""
     from pydantic import ValidationError
 
@@ -110,7 +110,9 @@ def kept_sample(run: Run) -> Sample | None:
     return sample
 
 
-def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleEntry | None:
+def read_of(
+    run: RunFolder, sample: Sample, read: Collection[str]
+) -> SampleEntry | None:
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
@@ -177,7 +179,7 @@ def _strata(
     return tuple(strata[index] for index in order)
 
 
-def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
+def _columns(run: RunFolder, by: Sequence[str]) -> dict[str, list[Any]]:
     table = run.columns()
     check_fields(by, table.column_names)
     return {name: table[name].to_pylist() for name in ("study_id", *by)}

@@ -14,7 +14,7 @@ from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
 from judge.comparing.recurring import recurring_in
 from judge.results.result import Result
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.stats.significance import Comparison, Resampling
 from judge.tables.comparison import comparison_document
 from judge.tables.document import Document
@@ -121,7 +121,7 @@ def compare(
 
 
 def recurring_errors(
-    *runs: Run | str | Path,
+    *runs: RunFolder | str | Path,
     min_studies: int | None = None,
     without_warnings: bool = False,
     common: bool = False,

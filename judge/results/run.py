@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Run(folder.Run, Result):
+class Run(folder.RunFolder, Result):
     """A finished run, opened for reading: `Run.open("judge-runs/green-lexicon-1a2b3c4d")`."""
 
     def document(self, *, complete: bool = False) -> Document:

@@ -29,7 +29,7 @@ from judge.manifest import (
 )
 from judge.rubrics.derived import Aggregation, Rule
 from judge.running.asking import COMPOSED
-from judge.running.folder import Run, claim, damaged, lines_of
+from judge.running.folder import RunFolder, claim, damaged, lines_of
 from judge.running.panel import aggregate, apart
 from judge.running.records import StudyResult, read, result_of
 from judge.running.run import now, write_run
@@ -40,7 +40,7 @@ from judge.types import Annotated, JudgeError
 # Shards
 
 
-def merge(runs: Sequence[Run], out: Path) -> Run:
+def merge(runs: Sequence[RunFolder], out: Path) -> RunFolder:
     """Join the runs of all shards; the files are those of the whole run, but for the manifest."""
     _check_shards(runs)
     folders = [run.path.name for run in runs]
@@ -55,10 +55,10 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
         fields=whole.fields,
         by=first.summary().by,
     )
-    return Run.open(out)
+    return RunFolder.open(out)
 
 
-def _whole(runs: Sequence[Run], digest: str) -> Iterator[StudyResult]:
+def _whole(runs: Sequence[RunFolder], digest: str) -> Iterator[StudyResult]:
     """Yield the studies of all shards at their places; raises unless they are those of `digest`.
 
     A line of another run of the same ids has other reports, so it is found here.
@@ -83,7 +83,7 @@ def _whole(runs: Sequence[Run], digest: str) -> Iterator[StudyResult]:
         )
 
 
-def _placed(run: Run) -> Iterator[StudyResult]:
+def _placed(run: RunFolder) -> Iterator[StudyResult]:
     assert run.manifest.shard is not None
     places = [int(place) for place in run.manifest.shard.places.split()]
     n = 0
@@ -96,7 +96,7 @@ def _placed(run: Run) -> Iterator[StudyResult]:
         raise damaged(run.path / MANIFEST, why)
 
 
-def _check_shards(runs: Sequence[Run]) -> None:
+def _check_shards(runs: Sequence[RunFolder]) -> None:
     """Raise `JudgeError` unless these are all the shards of one run, each of them once."""
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
@@ -127,7 +127,7 @@ def _check_shards(runs: Sequence[Run]) -> None:
 # Panels
 
 
-def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
+def panel(runs: Sequence[RunFolder], out: Path, rule: Rule) -> RunFolder:
     """Combine the runs of several judges on the same studies into one; nothing is asked."""
     if rule not in ("majority", "mean"):
         raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
@@ -167,10 +167,10 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
         fields=fields,
         by=first.summary().by,
     )
-    return Run.open(out)
+    return RunFolder.open(out)
 
 
-def _combined(runs: Sequence[Run], rule: Rule) -> CombinedEntry:
+def _combined(runs: Sequence[RunFolder], rule: Rule) -> CombinedEntry:
     """Return what a panel is made of; judges of one name are numbered."""
     names = [run.manifest.judge.name for run in runs]
     parts = []
@@ -188,14 +188,14 @@ def _combined(runs: Sequence[Run], rule: Rule) -> CombinedEntry:
     return CombinedEntry(of="judge", rule=rule, parts=parts)
 
 
-def _checked(runs: Sequence[Run]) -> list[Run]:
+def _checked(runs: Sequence[RunFolder]) -> list[RunFolder]:
     if len(runs) < 2:
         raise JudgeError(
             "a panel takes the runs of two judges or more, each on the same studies"
         )
     runs = sorted(runs, key=lambda run: (run.manifest.judge.name, run.signature))
     first = runs[0]
-    judges: dict[str, Run] = {}
+    judges: dict[str, RunFolder] = {}
     for run in runs:
         if (
             run.reading is not None
@@ -222,7 +222,7 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
     return runs
 
 
-def _studies(run: Run) -> dict[str, str]:
+def _studies(run: RunFolder) -> dict[str, str]:
     """Return what all judges of a panel must share, as a message names it."""
     manifest = run.manifest
     return {
@@ -233,7 +233,7 @@ def _studies(run: Run) -> dict[str, str]:
     }
 
 
-def _settings_digest(run: Run, without: str = "") -> str:
+def _settings_digest(run: RunFolder, without: str = "") -> str:
     settings = run.manifest.judge_parts()
     stated = [f"{name}:{text}" for name, text in settings.items() if name != without]
     return short_digest(["|".join(stated)])
@@ -291,7 +291,7 @@ def _record_of(line: bytes, number: int, *, is_sealed: bool) -> dict[str, Any]:
     return record
 
 
-def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
+def rescore(run: RunFolder, out: Path | None = None) -> tuple[Path, int]:
     """Parse every raw answer of `run` again; returns the folder and how many studies changed."""
     if run.combined is not None:
         raise JudgeError(

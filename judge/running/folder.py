@@ -66,7 +66,7 @@ _AGAIN = "judge rescore writes it anew"
 MOST_SENTENCES = 3
 
 
-class Run:
+class RunFolder:
     """A finished run, opened for reading: `Run.open("judge-runs/green-lexicon-1a2b3c4d")`.
 
     In Python it prints itself (`judge.results.run`).
@@ -88,7 +88,7 @@ class Run:
         return cls(folder, read_manifest(folder))
 
     def __repr__(self) -> str:
-        return f"Run.open({str(self.path)!r})"
+        return f"{type(self).__name__}.open({str(self.path)!r})"
 
     @property
     def signature(self) -> str:
@@ -385,7 +385,7 @@ class _RecordCheck:
     items, unless they are a reader's, who gave no answer to read.
     """
 
-    def __init__(self, run: Run, *, is_read_again: bool = False) -> None:
+    def __init__(self, run: RunFolder, *, is_read_again: bool = False) -> None:
         rubric = run.rubric
         self._title = rubric.title
         self._is_read_again = is_read_again
@@ -494,7 +494,7 @@ def claim(path: Path, signature: str) -> None:
     """Raise `JudgeError` unless `path` is new, empty, or holds the run with this signature."""
     entries = entries_of(path)
     if MANIFEST in entries:
-        if Run.open(path).signature != signature:
+        if RunFolder.open(path).signature != signature:
             raise JudgeError(f"{path} holds another run; {ANOTHER}")
     elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
         raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")

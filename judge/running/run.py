@@ -88,8 +88,14 @@ RUNS = Path("judge-runs")
 
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
-    *("instructor", "pandas", "pyarrow", "pyyaml"),
-    *("vllm", "torch", "transformers", "tokenizers"),
+    "instructor",
+    "pandas",
+    "pyarrow",
+    "pyyaml",
+    "vllm",
+    "torch",
+    "transformers",
+    "tokenizers",
 )
 
 

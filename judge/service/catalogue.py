@@ -25,7 +25,7 @@ from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
 from judge.running import folder
-from judge.running.folder import TABLE_PARQUET, Run
+from judge.running.folder import TABLE_PARQUET, RunFolder
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
@@ -100,11 +100,11 @@ def _is_confirmed(reviews: Sequence[Event]) -> bool:
 Stamps = tuple[Stamp | None, ...]
 
 
-class OpenRun(Run):
+class OpenRun(RunFolder):
     """A run's files as they were at `stamps`. Raises `JudgeError` where they are damaged."""
 
     def __init__(self, path: Path, stamps: Stamps) -> None:
-        run = Run.open(path)
+        run = RunFolder.open(path)
         super().__init__(run.path, run.manifest)
         self.stamps = stamps
 

@@ -23,7 +23,7 @@ from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
@@ -40,10 +40,10 @@ LOST = (OUTCOMES[Unparsed], OUTCOMES[Failed], "undefined")
 """Why a candidate has no reading: `undefined` lacks the counts that the rubric's errors need."""
 Frame = pd.DataFrame
 Measures = tuple[str, ...]
-RunLike = Run | str | Path
+RunLike = RunFolder | str | Path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ErrorScale:
     """The measures by which a rubric counts errors; empty where it counts none.
 
@@ -52,7 +52,7 @@ class ErrorScale:
     whether these are the six in whose letters the truth is given.
     """
 
-    score: Measure | None
+    score: Measure | None = None
     errors: Measures = ()
     level: Measures = ()
     level_name: str = ""
@@ -65,30 +65,39 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     """Return the error scale of a rubric."""
     score = next(iter(rubric.with_role("score")), None)
     if rubric.tally is None:
-        return ErrorScale(score)
-    tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
-    wrong = [
-        label for label in rubric.facet(tally.columns).labels if label.tone != "good"
-    ]
-    cuts = [{tally.columns: label.name} for label in wrong]
+        return ErrorScale(score=score)
+    tally = rubric.tally
+    rows = rubric.facet(tally.rows)
+    labels = rubric.facet(tally.columns).labels
+    # Each label of an error's grade, as the condition of a count.
+    cuts = [{tally.columns: label.name} for label in labels if label.tone != "good"]
 
     def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
-        return tuple(
-            m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row)
-        )
+        names: list[str] = []
+        for cut in cuts:
+            names += [count.name for count in rubric.counting(tally.kind, cut | row)]
+        return tuple(names)
 
     def by_category(cuts: Sequence[dict[str, str]]) -> dict[str, Measures]:
-        names = [row.name for row in rows.labels] if cuts else []
+        if not cuts:
+            return {}
+        names = [row.name for row in rows.labels]
         return {name: counts(cuts, **{tally.rows: name}) for name in names}
 
     name, level = next(iter(levels_of(rubric).items()), ("", ()))
-    grave = [cut for cut in cuts if {*counts([cut])} <= {*level}]
-    grave = grave if len(grave) < len(cuts) else []
+    significant = [cut for cut in cuts if {*counts([cut])} <= {*level}]
+    if len(significant) == len(cuts):
+        significant = []  # no error is milder
     six = {(label.name, CATEGORY.text(label.name)) for label in CATEGORY.labels}
-    is_shared = six <= {(row.name, rows.text(row.name)) for row in rows.labels}
-    levels = (counts(grave), name if grave else "")
-    categories = (by_category(cuts), by_category(grave))
-    return ErrorScale(score, counts(cuts), *levels, *categories, is_shared)
+    return ErrorScale(
+        score=score,
+        errors=counts(cuts),
+        level=counts(significant),
+        level_name=name if significant else "",
+        categories=by_category(cuts),
+        at_level=by_category(significant),
+        is_shared=six <= {(row.name, rows.text(row.name)) for row in rows.labels},
+    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class StressAnswers:
     `categories` counts errors by category, `at_level` those of the level.
     """
 
-    run: Run
+    run: RunFolder
     scale: ErrorScale
     table: Frame
     categories: Frame
@@ -110,13 +119,12 @@ class StressAnswers:
 
     def changes(self, group: str) -> dict[str, Frame]:
         """Return the candidates of a group by perturbation, in the order of printing."""
-        parts = dict(
-            iter(self.table[self.table["group"] == group].groupby("change", sort=False))
-        )
+        of_group = self.table[self.table["group"] == group]
+        parts = dict(iter(of_group.groupby("change", sort=False)))
         return {name: parts[name] for name in all_perturbations() if name in parts}
 
 
-def read_answers(run: Run) -> StressAnswers:
+def read_answers(run: RunFolder) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest.fields}:
         lack = f"it has no field {min(lacks)!r}"
@@ -136,12 +144,9 @@ def read_answers(run: Run) -> StressAnswers:
         return sums if names else pd.Series(np.nan, counts.index)
 
     table = columns.reindex(columns=["study_id", *FIELDS])
-    for name, part in (
-        ("errors", scale.errors),
-        ("level", scale.level),
-        ("score", score),
-    ):
-        table[name] = total(part)
+    table["errors"] = total(scale.errors)
+    table["level"] = total(scale.level)
+    table["score"] = total(score)
     # A rubric is read by its errors, a rubric without errors by its score.
     is_undefined = table["errors" if scale.errors else "score"].isna()
     outcomes = columns["outcome"].astype(str)
@@ -201,7 +206,7 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     `runs` are its repeats, or a folder of `judge stress`, which has all of them. Raises
     `JudgeError` for runs that are not repeats of one judge over the same candidates.
     """
-    sources = [runs] if isinstance(runs, Run | str | Path) else [*runs]
+    sources = [runs] if isinstance(runs, RunFolder | str | Path) else [*runs]
     opened = sorted(
         (run for source in sources for run in _open(source)), key=lambda r: r.repeat
     )
@@ -223,14 +228,16 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     return _report([read_answers(run) for run in opened])
 
 
-def _open(source: RunLike) -> list[Run]:
-    if isinstance(source, Run):
+def _open(source: RunLike) -> list[RunFolder]:
+    if isinstance(source, RunFolder):
         return [source]
     manifests = sorted(Path(source, RUNS).glob(f"*/{MANIFEST}"))
-    return [Run.open(manifest.parent) for manifest in manifests] or [Run.open(source)]
+    return [RunFolder.open(manifest.parent) for manifest in manifests] or [
+        RunFolder.open(source)
+    ]
 
 
-def _judge_of(run: Run) -> list[str]:
+def _judge_of(run: RunFolder) -> list[str]:
     """Return the parts of the signature that the repeats of one judge share."""
     return run.manifest.signature_parts(without=("repeat", "version"))
 
@@ -300,14 +307,11 @@ Figures = Callable[[StressAnswers, Frame], dict[str, Any]]
 def _by_change(
     answers: StressAnswers, group: str, key: str, figures: Figures
 ) -> list[dict[str, Any]]:
-    does = {
-        name: perturbation.does for name, perturbation in all_perturbations().items()
-    }
-    parts = answers.changes(group).items()
-    return [
-        {key: name, "does": does[name], **figures(answers, part)}
-        for name, part in parts
-    ]
+    known = all_perturbations()
+    rows = []
+    for name, part in answers.changes(group).items():
+        rows.append({key: name, "does": known[name].does, **figures(answers, part)})
+    return rows
 
 
 def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
@@ -317,8 +321,9 @@ def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
 
 
 def _counts(part: Frame) -> dict[str, Any]:
-    n, *lost = (int((part["lost"] == why).sum()) for why in ("", *LOST))
-    return {"n": n, "made": len(part), "lost": dict(zip(LOST, lost, strict=True))}
+    lost = {why: int((part["lost"] == why).sum()) for why in LOST}
+    n_read = int((part["lost"] == "").sum())
+    return {"n": n_read, "made": len(part), "lost": lost}
 
 
 def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
@@ -348,9 +353,8 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
         "significant": _rate(read["level"] > 0, read["unit"]) if scale.level else None,
         "any": _rate(read["errors"] > 0, read["unit"]) if scale.errors else None,
     }
-    identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")[
-        "score"
-    ]
+    unchanged = answers.table[answers.table["change"] == IDENTICAL]
+    identical = unchanged.set_index("study")["score"]
     change = None
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
         before = read["study"].map(identical).astype(float)
@@ -382,21 +386,21 @@ def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
     row_of = pd.Series(table.index, index=table["study_id"])
     part = part[part["base"].isin(row_of.index)]
     before = table.loc[row_of[part["base"]]]
-    is_known = (before["lost"] == "").to_numpy() & part["lost"].isin(
-        ["", LOST[0]]
-    ).to_numpy()
-    part, before = part[is_known], before[is_known]
-    totals = (
-        ["errors", *(["level"] if scale.level else [])] if scale.errors else ["score"]
-    )
+    was_read = (before["lost"] == "").to_numpy()
+    has_answer = part["lost"].isin(["", LOST[0]]).to_numpy()
+    part = part[was_read & has_answer]
+    before = before[was_read & has_answer]
+    totals = ["errors"] if scale.errors else ["score"]
+    if scale.errors and scale.level:
+        totals.append("level")
     moved = part[totals].to_numpy(dtype=float) - before[totals].to_numpy(dtype=float)
     is_same = (np.abs(moved) <= ROUNDING).all(axis=1)
     for counts in (answers.categories, answers.at_level):
-        after, base = (counts.loc[rows.index].to_numpy() for rows in (part, before))
+        after = counts.loc[part.index].to_numpy()
+        base = counts.loc[before.index].to_numpy()
         is_same &= (after == base).all(axis=1)
-    is_less, is_more = (
-        (sign * moved <= 0).all(axis=1) & bool(scale.errors) for sign in (1, -1)
-    )
+    is_less = (moved <= 0).all(axis=1) & bool(scale.errors)
+    is_more = (moved >= 0).all(axis=1) & bool(scale.errors)
     is_lost = part["lost"].to_numpy() != ""
     cases = [is_lost, is_same, is_less & ~is_more, is_more & ~is_less]
     effects = np.select(cases, ["unreadable", "same", "fewer", "more"], "other")
@@ -415,9 +419,8 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
     is_read = np.all([answers.table["lost"] == "" for answers in repeats], axis=0)
 
     def by_repeat(name: str) -> Frame:
-        return Frame(
-            {n: one.table[name][is_read] for n, one in enumerate(repeats)}
-        ).astype(float)
+        columns = [answers.table[name][is_read] for answers in repeats]
+        return Frame(dict(enumerate(columns))).astype(float)
 
     flips = None
     if scale.errors:

@@ -31,7 +31,7 @@ from judge.tables.kinds import Kind, figure_kind, printed
 from judge.text import NOTHING, counted, group_value, left_out
 
 if TYPE_CHECKING:
-    from judge.running.folder import Run
+    from judge.running.folder import RunFolder
 
 _DRAWN = {
     "drawn": "at random, as their runs say",
@@ -376,7 +376,7 @@ def _worst_entry(row: Data, measures: Iterable[str]) -> dict[str, Any]:
     return entry
 
 
-def described_run(run: Run) -> dict[str, Any]:
+def described_run(run: RunFolder) -> dict[str, Any]:
     """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
     from judge.comparing.alignment import known_model
 
@@ -422,7 +422,7 @@ def runs_document(described: Sequence[Data]) -> Document:
     return Document(tables=tables)
 
 
-def readers_document(runs: Sequence[Run], layout: str) -> Document:
+def readers_document(runs: Sequence[RunFolder], layout: str) -> Document:
     """Return a table of readers' runs with their main figures, a row a reader."""
     rubric = runs[0].rubric
     facts = [("layout", layout), ("rubric", rubric.title)]

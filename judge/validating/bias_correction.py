@@ -13,7 +13,7 @@ from judge import plugins
 from judge.comparing.alignment import AlignedRuns, RunChoice, align
 from judge.manifest import RunSummary
 from judge.rubrics.contract import Rubric
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.agreement import mean_of
 from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def corrected_summary(
-    run: Run,
+    run: RunFolder,
     by: Sequence[str],
     paths: Sequence[Path],
     *,

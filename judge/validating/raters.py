@@ -27,7 +27,7 @@ from judge.rubrics.quantities import (
     measures_at_level,
     quantities_of,
 )
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import digests
 from judge.stats.intervals import Values
 from judge.stats.statistic import sum_of
@@ -40,7 +40,7 @@ class Rater:
 
     name: str
     shown: str
-    run: Run
+    run: RunFolder
 
     @property
     def is_reader(self) -> bool:
@@ -73,7 +73,7 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
         choices = [run for choice in choices for run in _runs_in(choice)]
     opened: dict[str, Rater] = {}
     for choice in choices:
-        run = Run.open(choice.path)
+        run = RunFolder.open(choice.path)
         judge = run.manifest.judge.name
         if (run.reading is not None) != readers:
             raise JudgeError(

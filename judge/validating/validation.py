@@ -13,7 +13,7 @@ import numpy as np
 
 from judge import plugins
 from judge.rubrics.quantities import RATING, SharedMeasure
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.agreement import (
     CHANCE_CORRECTED,
@@ -593,7 +593,7 @@ def _same_verdict(
     return figures
 
 
-def _cost(run: Run) -> dict[str, dict[str, Any]]:
+def _cost(run: RunFolder) -> dict[str, dict[str, Any]]:
     manifest, spent = run.manifest, run.manifest.spent
     if spent is None or manifest.started is None or manifest.finished is None:
         unknown = _unknown("not recorded")

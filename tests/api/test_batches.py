@@ -24,7 +24,7 @@ from judge.batching import batch_run
 from judge.batching.ledger import Ledger
 from judge.batching.openai import OpenAIBatches
 from judge.batching.provider import Sought
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import JudgeError
 
 Made = Callable[[int], Shell]
@@ -53,7 +53,7 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     stats = server.batches.stats()
     assert (len(stats.created), stats.creates) == (N, 1)
     paid_once(server)
-    batched = Run.open(ready.folder / "run")
+    batched = RunFolder.open(ready.folder / "run")
     spent, (batch,) = batched.manifest.spent, batched.manifest.batches
     assert (batch["n"], batch["answered"]) == (N, N)
     assert (spent.asked, spent.from_cache, spent.dollars) == (N, 0, None)
@@ -65,7 +65,7 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
 
     code, again, err = ready.run("--out", "plain", "--format", "json")
     assert (code, again) == (0, out), "another run of the same signature"
-    plain = Run.open(ready.folder / "plain")
+    plain = RunFolder.open(ready.folder / "plain")
     assert plain.signature == batched.signature
     assert [*plain.lines()] == [*batched.lines()]
     code, _, err = ready.run(*BATCH[:-3], "third")
@@ -135,7 +135,7 @@ def test_unreadable_answers_go_into_a_second_batch(
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N - 3
     assert set(server.batches.stats().answered.values()) == {1}
-    (one, two) = Run.open(ready.folder / "run").manifest.batches
+    (one, two) = RunFolder.open(ready.folder / "run").manifest.batches
     assert (one["n"], two["n"]) == (N, 3)
 
 
@@ -209,7 +209,7 @@ def test_lines_that_are_no_answers_are_passed_over(
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N
-    (one, two) = Run.open(ready.folder / "run").manifest.batches
+    (one, two) = RunFolder.open(ready.folder / "run").manifest.batches
     assert (one["n"], one["answered"], two["answered"]) == (N, N - 1, 1)
 
 

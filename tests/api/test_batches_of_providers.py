@@ -19,7 +19,7 @@ from judge import backends, rubrics
 from judge.backends import models
 from judge.backends.connection import Connection
 from judge.backends.hosted import HostedJudge
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.studies import from_python
 
 pytest.importorskip("anthropic")
@@ -66,7 +66,7 @@ def ready(
 def assert_right(ready: Shell, server: FaultServer) -> None:
     """Each study of the run has the errors of its own answer."""
     n = 0
-    for line in Run.open(ready.folder / "run").lines():
+    for line in RunFolder.open(ready.folder / "run").lines():
         record = json.loads(line)
         own = server.annotation(record["study_id"])
         found = sorted(item["text"] for item in record["annotation"]["items"])
@@ -94,7 +94,7 @@ def test_a_run_in_batches(server: FaultServer, ready: Shell) -> None:
     assert_right(ready, server)
     assert server.stats().requests == 0, "nothing is asked beside the batch"
     assert server.batches.kept() == [], "what the provider keeps is deleted"
-    (batch,) = Run.open(ready.folder / "run").manifest.batches
+    (batch,) = RunFolder.open(ready.folder / "run").manifest.batches
     assert (batch["provider"], batch["n"], batch["answered"]) == (
         server_name(ready),
         N,

@@ -17,7 +17,7 @@ from judge.cache.store import CompletionCache
 from judge.rubrics import Rubric
 from judge.running.combining import rescore
 from judge.running.evidence import with_evidence
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.forecast import forecast
 from judge.running.policy import RequestPolicy
 from judge.running.run import RunResult, run
@@ -95,8 +95,8 @@ def test_each_repeat_asks_for_itself(
         done = repeated(runner, repeat, tmp_path / f"run-{repeat}")
         assert (done.progress.asked, done.progress.from_cache) == (0, N + 1)
     assert server.stats().requests == 2 * (N + 1)
-    rescore(Run.open(tmp_path / "run-1"), tmp_path / "run-2")
-    runs = [Run.open(tmp_path / f"run-{at}") for at in range(3)]
+    rescore(RunFolder.open(tmp_path / "run-1"), tmp_path / "run-2")
+    runs = [RunFolder.open(tmp_path / f"run-{at}") for at in range(3)]
     assert [one.repeat for one in runs] == [0, 1, 1]
     parts = [{*one.signature.split("|")} for one in runs]
     assert (parts[1] - parts[0], parts[0] - parts[1]) == ({"repeat:1"}, set())

@@ -29,7 +29,7 @@ from judge.backends.refusals import (
 from judge.cache import canonical, key_of
 from judge.cache.answers import answer_to
 from judge.cache.store import CompletionCache
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import Annotated, Completion, Failed, JudgeError
 
 NEVER, BEFORE, NOW = Accepted.NEVER, Accepted.BEFORE, Accepted.NOW
@@ -311,7 +311,7 @@ def test_what_a_server_names_is_left_out_and_the_signature_says_so(
     assert "refuses" in err
     sent = server.requests()[-1]["body"]
     assert name not in {*sent, *(turn["role"] for turn in sent["messages"])}
-    manifest = Run.open(ready.folder / "run").manifest
+    manifest = RunFolder.open(ready.folder / "run").manifest
     sampling, form = manifest.sampling or "", manifest.reply or ""
     assert ("temperature=0" in sampling) == (name != "temperature")
     assert ("max_completion_tokens=8192" in sampling) == (name == "max_tokens")
@@ -322,7 +322,7 @@ def test_what_a_server_names_is_left_out_and_the_signature_says_so(
     code, _, err = ready.run("--out", "more")
     assert code == 0, err
     assert server.stats().requests == 2, "what was learned is remembered"
-    assert Run.open(ready.folder / "more").manifest.sampling == sampling
+    assert RunFolder.open(ready.folder / "more").manifest.sampling == sampling
     code, _, err = ready.run("--out", "run")
     assert "another run" in err, "six studies, not four"
 

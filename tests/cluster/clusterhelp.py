@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judge import backends
-from judge.running.folder import ANNOTATIONS, SUMMARY, TABLE_CSV, TABLE_PARQUET, Run
+from judge.running.folder import (
+    ANNOTATIONS,
+    SUMMARY,
+    TABLE_CSV,
+    TABLE_PARQUET,
+    RunFolder,
+)
 from judge.running.policy import RequestPolicy
 from judge.running.run import run
 from judge.running.session import JudgeSession
@@ -42,7 +48,7 @@ def judged(
     by: Sequence[str] = ("study_class",),
     prompt: str | None = None,
     **policy: int,
-) -> Run:
+) -> RunFolder:
     """A run of studies, or of a shard of them."""
     settings = backends.JudgeSettings(base_url=url, prompt=prompt)
     asked = RequestPolicy(**policy)  # type: ignore[arg-type]
@@ -50,10 +56,12 @@ def judged(
     with JudgeSession.load(
         rubric, judge, settings, policy=asked, cache=cache
     ) as session:
-        return Run.open(run(session, studies, out=out, by=by, shard=shard).path)
+        return RunFolder.open(run(session, studies, out=out, by=by, shard=shard).path)
 
 
-def in_shards(studies: StudySet, folder: Path, count: int, **how: object) -> list[Run]:
+def in_shards(
+    studies: StudySet, folder: Path, count: int, **how: object
+) -> list[RunFolder]:
     """A run of each shard of studies."""
     return [
         judged(studies, folder / f"shard-{at}", shard=Shard(at, count), **how)  # type: ignore[arg-type]

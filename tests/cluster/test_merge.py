@@ -10,7 +10,7 @@ from faultserver import Behaviour, Fault, FaultServer, always
 from support import EXAMPLES, REPLIES, Invoke
 
 from judge.running.combining import merge
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.studies import from_python
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
@@ -32,7 +32,7 @@ def test_merged_is_whole(tmp_path: Path, rubric: str, count: int) -> None:
     shards = in_shards(studies, tmp_path, count, rubric=rubric, by=by)
     merged = merge(shards[::-1], tmp_path / "merged").path
     assert same_files(whole.path, merged)
-    assert Run.open(merged).signature == whole.signature
+    assert RunFolder.open(merged).signature == whole.signature
 
 
 @pytest.mark.parametrize("rubric", REPLIES)

@@ -13,7 +13,7 @@ from support import EXAMPLES
 
 from judge import JudgeError
 from judge.running.combining import merge
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.shard import Shard
 from judge.studies import StudySet, read_pair
 
@@ -47,7 +47,9 @@ def test_runs_that_are_not_shards_of_one_run(
     made: Path, second: str, names: str
 ) -> None:
     with pytest.raises(JudgeError, match=names):
-        merge([Run.open(made / name) for name in ("shard-1", second)], made / "out")
+        merge(
+            [RunFolder.open(made / name) for name in ("shard-1", second)], made / "out"
+        )
     assert not (made / "out").exists()
 
 
@@ -73,5 +75,7 @@ def test_studies_that_were_changed(
     folder = Path(shutil.copytree(made, tmp_path / "copy"))
     rewritten(folder / "shard-2", change)
     with pytest.raises(JudgeError, match=why):
-        merge([Run.open(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out")
+        merge(
+            [RunFolder.open(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out"
+        )
     assert not (folder / "out").exists()

@@ -11,7 +11,7 @@ from cluster.clusterhelp import manifest
 from support import EXAMPLES, Invoke
 
 from judge import JudgeError
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.shard import Shard, shard_of
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
@@ -47,11 +47,11 @@ def test_what_depends_on_the_whole_set_is_decided_by_it(
         (tmp_path / name).write_text(json.dumps(data), "utf-8")
     asked = ("green", "preds.json", "refs.json", "--allow-missing")
     assert invoke(*asked, "--out", "whole").exit_code == 0
-    whole = Run.open("whole").signature
+    whole = RunFolder.open("whole").signature
     for at in (1, 2, 3):
         done = invoke(*asked, "--shard", f"{at}/3", "--out", f"s{at}")
         assert done.exit_code == 0, done.stderr
-        parts = Run.open(f"s{at}").signature.split("|")
+        parts = RunFolder.open(f"s{at}").signature.split("|")
         assert f"shard:{at}/3" in parts
         parts.remove(f"shard:{at}/3")
         assert "|".join(parts) == whole

@@ -15,7 +15,7 @@ from judged_runs import refused
 from support import Invoke
 
 from judge import recurring_errors
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.stats.significance import holm
 
 Two = tuple[Path, Path]
@@ -126,7 +126,7 @@ def test_csv_and_python_have_every_group(
     done = invoke("errors", run, "--format", "csv", "--min-studies", 1)
     printed = pd.read_csv(io.StringIO(done.stdout))
     assert printed["studies_k"].tolist() == [5, 2, 1, 1]
-    frame = recurring_errors(Run.open(run), min_studies=1)
+    frame = recurring_errors(RunFolder.open(run), min_studies=1)
     pd.testing.assert_frame_equal(frame, printed, check_dtype=False)
     none = answered(tmp_path / "none", {"s0": green(), "s1": None})
     assert data(invoke, none)["errors"] == []

@@ -13,7 +13,7 @@ from support import EXAMPLES, Invoke
 from judge import rubrics
 from judge.rubrics.categories import KEYS, LEVELS, error_item
 from judge.rubrics.derived import restrict
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import Annotation, Item, Study, UnparsedError
 
 COUNTS, GREEN = rubrics.load("counts"), rubrics.load("green")
@@ -72,12 +72,15 @@ def test_the_built_in_judge_counts_as_it_does_for_green(
     for name in ("counts", "green"):
         done = invoke(name, *FILES, "--out", tmp_path / name)
         assert done.exit_code == 0, done.stderr
-    ours, theirs = (Run.open(tmp_path / name).table() for name in ("counts", "green"))
+    ours, theirs = (
+        RunFolder.open(tmp_path / name).table() for name in ("counts", "green")
+    )
     names = [*KEYS, "n_significant", "n_insignificant"]
     assert ours[names].equals(theirs[names])
     assert ours["n_errors"].sum() > 10
     found = [
-        Run.open(tmp_path / name).summary().statistics for name in ("counts", "green")
+        RunFolder.open(tmp_path / name).summary().statistics
+        for name in ("counts", "green")
     ]
     assert found[0].keys() < found[1].keys()
     assert all(found[0][name] == found[1][name] for name in found[0])

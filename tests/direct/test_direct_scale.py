@@ -16,7 +16,7 @@ from judge import prompts, rubrics
 from judge.prompts import Prompt
 from judge.rubrics.derived import on_scale
 from judge.rubrics.direct import ASPECTS
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.studies import from_python
 from judge.types import Annotation, JudgeError, Study, UnparsedError
 
@@ -151,4 +151,4 @@ def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) ->
     assert done.exit_code == 0, done.stderr
     assert "0 of 12 studies read differently" in done.stderr
     assert (run.path / "studies.csv").read_bytes() == before
-    assert Run.open(run.path).manifest.scale == [0, 10]
+    assert RunFolder.open(run.path).manifest.scale == [0, 10]

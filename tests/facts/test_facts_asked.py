@@ -17,7 +17,7 @@ from judge.cache.store import CompletionCache
 from judge.rubrics.questions import split_answers
 from judge.running.asking import COMPOSED
 from judge.running.combining import entries, rescore
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.forecast import forecast
 from judge.running.run import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
@@ -173,7 +173,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
             # Of twelve steps three ask the same, one nothing, and six depend on answers.
             assert (coming.requests, coming.repeated, coming.further) == (3, 2, 7)
             done = run(asked, given, out=tmp_path / "run")
-        before = Run.open(tmp_path / "run")
+        before = RunFolder.open(tmp_path / "run")
         assert rescore(before, tmp_path / "again")[1] == 0
         kept = list(entries(before.path))
         assert all(isinstance(one, KeptAnswer) for one in kept)

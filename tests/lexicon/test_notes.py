@@ -4,7 +4,7 @@ import json
 
 from judge.backends import load
 from judge.rubrics import load as rubric
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import Study
 
 CLEAR = "The lungs are clear. No pneumothorax."
@@ -23,7 +23,7 @@ def test_reports_that_are_foreign_or_no_x_ray_are_not_judged(invoke, tmp_path):
     assert done.exit_code == 3, done.stderr
     outcomes = {
         record["study_id"]: record["reason"]
-        for record in Run.open(tmp_path / "run").records()
+        for record in RunFolder.open(tmp_path / "run").records()
     }
     assert outcomes == {
         "a": None,

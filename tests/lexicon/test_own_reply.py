@@ -11,7 +11,7 @@ import pytest
 from judge import rubrics
 from judge.backends.lexicon.judge import LexiconJudge
 from judge.rubrics import Rubric
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.policy import RequestPolicy
 from judge.running.run import run
 from judge.running.session import JudgeSession
@@ -49,9 +49,9 @@ def test_a_refused_reply_fails_its_study_and_is_counted(
         rubric, LexiconJudge(rubric), RequestPolicy(), tmp_path
     ) as session:
         run(session, studies, out=out)
-    summary = Run.open(out).summary()
+    summary = RunFolder.open(out).summary()
     assert (summary.n_scored, summary.n_failed) == (1, 1)
-    records = {record["study_id"]: record for record in Run.open(out).records()}
+    records = {record["study_id"]: record for record in RunFolder.open(out).records()}
     assert records["hit"]["reason"] == "own reply refused"
     assert rubric.title in records["hit"]["detail"]
     assert records["plain"]["outcome"] == "annotated"

@@ -7,7 +7,7 @@ from lexicon_pairs import LEXICON, table
 
 import judge
 from judge.backends.lexicon.reports import recognised
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 TEXTS = table("understood.yaml")
 RUBRICS = ["green", "fineradscore", "crimson", "facts", "counts"]
@@ -63,8 +63,9 @@ def test_every_output_says_how_much_was_recognised(invoke, files):
     line = "66.7% in the references (2 of 3), 66.7% in the candidates (2 of 3)"
     assert "statements recognised" in done.stdout
     assert line in done.stdout
-    run = Run.open(files / "run")
-    assert run.summary().recognised == run.manifest.recognised == EXPECTED
+    run = RunFolder.open(files / "run")
+    assert run.summary().recognised == run.manifest.recognised
+    assert run.summary().recognised.model_dump() == EXPECTED
     assert run.summary().reasons == {"failed: not understood": 1}
     printed = invoke(
         "green", "preds.json", "refs.json", "--out", "run", "--format", "json"
@@ -80,4 +81,4 @@ def test_shards_are_added_up(invoke, files):
         name = f"part{part[0]}"
         invoke("green", "preds.json", "refs.json", "--shard", part, "--out", name)
     invoke("merge", "part1", "part2", "--out", "whole")
-    assert Run.open(files / "whole").summary().recognised == EXPECTED
+    assert RunFolder.open(files / "whole").summary().recognised.model_dump() == EXPECTED

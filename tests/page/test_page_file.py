@@ -17,13 +17,13 @@ from judge import rubrics
 from judge.cli import main
 from judge.pages.bundle import RESULTS, source_hash
 from judge.pages.run import MARK, page
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 GREEN = rubrics.load("green")
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> RunFolder:
     return write_run(
         tmp_path / "run", GREEN, [*examples("green"), hostile(GREEN, HOSTILE)]
     )
@@ -35,7 +35,9 @@ def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resu
     return lambda *args: CliRunner().invoke(main, ["audit", *map(str, args)])
 
 
-def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> None:
+def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(
+    run: RunFolder,
+) -> None:
     text = "".join(page(run))
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy
@@ -74,7 +76,7 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
 
 
 def test_a_page_is_replaced_and_nothing_else(
-    run: Run, audit: Callable[..., Result]
+    run: RunFolder, audit: Callable[..., Result]
 ) -> None:
     file = run.path.parent / "report.html"
     assert audit("run", "--html", "report.html").exit_code == 0

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from judge import rubrics
 from judge.cli import main
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.study.terminal import audit
 from judge.tables.terminal import shown
 
@@ -19,14 +19,14 @@ from judge.tables.terminal import shown
 @pytest.fixture(scope="module", params=["green", "fineradscore", "facts"])
 def run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Run:
+) -> RunFolder:
     rubric = rubrics.load(request.param)
     ends = [*examples(request.param), failed("f-1"), hostile(rubric, "h-1", 2000)]
     return write_run(tmp_path_factory.mktemp("runs") / "run", rubric, ends)
 
 
 @pytest.mark.parametrize("columns", [40, 150])
-def test_no_line_is_wider_than_the_terminal(run: Run, columns: int) -> None:
+def test_no_line_is_wider_than_the_terminal(run: RunFolder, columns: int) -> None:
     out = Console(width=columns, markup=False, highlight=False, emoji=False)
     for study_id in ("ex-015", "f-1", "h-1"):
         parts = audit(run.record(study_id), run.rubric, raw=True, has_colour=False)

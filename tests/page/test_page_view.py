@@ -15,7 +15,7 @@ from judge import rubrics
 from judge.pages.run import field_names, overview
 from judge.rubrics.categories import error_item
 from judge.rubrics.contract import Rubric
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.study.view import cell, changed_words, edit_rows, study_view
 from judge.types import Annotation, Edit, Study
 
@@ -26,7 +26,7 @@ def rubric(request: pytest.FixtureRequest) -> Rubric:
 
 
 @pytest.fixture(scope="module")
-def run(rubric: Rubric, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(rubric: Rubric, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     ends = [*examples(rubric.name), failed("f-1"), hostile(rubric, "h-1")]
     return write_run(tmp_path_factory.mktemp("runs") / "run", rubric, ends)
 
@@ -35,7 +35,7 @@ def joined(side: list[dict[str, Any]]) -> str:
     return "".join(segment["text"] for segment in side)
 
 
-def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
+def test_a_view_holds_the_whole_record(run: RunFolder, rubric: Rubric) -> None:
     graded = {kind.name: kind.graded_by for kind in rubric.graded}
     plain = [kind.name for kind in rubric.kinds if kind.name not in graded]
     for record in run.records():
@@ -66,7 +66,7 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
             )
 
 
-def test_an_overview_counts_each_study_once(run: Run, rubric: Rubric) -> None:
+def test_an_overview_counts_each_study_once(run: RunFolder, rubric: Rubric) -> None:
     table = run.table()
     view = json.loads(json.dumps(overview(run, table), allow_nan=False))
     for rate in view["figures"]["rates"]:

@@ -13,7 +13,7 @@ from support import EXAMPLES, Invoke
 
 import judge
 from judge.pages.run import index, overview
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import Failed
 
 Counts = tuple[int, int, int]
@@ -61,7 +61,7 @@ def panelled(invoke: Invoke, runs: list[Path], *words: object) -> dict[str, Any]
 
 
 def column(name: str) -> list[float]:
-    found: list[float] = Run.open(Path("out")).table()[name].tolist()
+    found: list[float] = RunFolder.open(Path("out")).table()[name].tolist()
     return found
 
 
@@ -124,7 +124,7 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     ):
         done = invoke(*line.split())
         assert done.exit_code == 0, (line, done.output)
-    run = Run.open(tmp_path / "out")
+    run = RunFolder.open(tmp_path / "out")
     assert "|context:context,none|" in run.signature
     columns = overview(run, run.table())["columns"]
     kinds = {one["name"]: one["kind"] for one in columns}
@@ -136,7 +136,7 @@ def test_every_judges_errors_are_kept_and_it_is_not_read_again(
     invoke: Invoke, three: list[Path]
 ) -> None:
     panelled(invoke, three[:2], "majority")
-    record = Run.open(Path("out")).record("b")
+    record = RunFolder.open(Path("out")).record("b")
     errors = [
         (i["text"], i["labels"]["said_by"]) for i in record["annotation"]["items"]
     ]
@@ -183,7 +183,9 @@ def test_a_study_is_scored_where_all_judges_scored_it(
     summary = panelled(invoke, runs, "majority")
     assert (summary["n_studies"], summary["n_scored"], summary["n_failed"]) == (3, 1, 2)
     assert "2 studies are not scored by every judge: x 1, z 2" in summary["notes"]
-    ends = {study.study_id: end for study, end in Run.open(Path("out")).outcomes()}
+    ends = {
+        study.study_id: end for study, end in RunFolder.open(Path("out")).outcomes()
+    }
     assert ends["a"] == Failed(
         "not scored by all judges", "x: failed, timeout; z: failed, timeout"
     )

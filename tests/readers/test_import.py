@@ -18,7 +18,7 @@ from radprefdata import radpref_files
 from readersfiles import imported, measures, totals
 from support import EXAMPLES, Invoke
 
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 DATA = Path(__file__).parent / "data"
 TIDY = EXAMPLES / "readers" / "readings.csv"
@@ -140,7 +140,9 @@ def test_refisco_v1_has_other_names_and_whole_reports(
     assert record["annotation"]["items"][0]["edit"]["line"] == 1
 
 
-def by_level(runs: dict[str, Run]) -> dict[str, dict[str, tuple[float | None, ...]]]:
+def by_level(
+    runs: dict[str, RunFolder],
+) -> dict[str, dict[str, tuple[float | None, ...]]]:
     return {
         reader: {
             study: (m["n_significant"], m["n_insignificant"])

@@ -15,7 +15,7 @@ from judge.manifest import ReadingEntry
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, new_reading
 from judge.readers.sample import kept_sample
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import Edit
 
 WRONG = MarkedItem(
@@ -31,7 +31,9 @@ Read = Callable[..., None]
 @pytest.fixture
 def read(example_run: Path) -> Read:
     """Read a study of the example run: `read("ash", "ex-001", WRONG, done=False)`."""
-    records = {record["study_id"]: record for record in Run.open(example_run).records()}
+    records = {
+        record["study_id"]: record for record in RunFolder.open(example_run).records()
+    }
 
     def call(reader: str, study_id: str, *items: MarkedItem, done: bool = True) -> None:
         store.append(
@@ -41,7 +43,9 @@ def read(example_run: Path) -> Read:
     return call
 
 
-def exported(invoke: Invoke, run: Path, out: Path, *options: object) -> dict[str, Run]:
+def exported(
+    invoke: Invoke, run: Path, out: Path, *options: object
+) -> dict[str, RunFolder]:
     done = invoke("import", "readings", run, "--out", out, *options)
     assert done.exit_code == 0, done.stderr
     return by_reader(out)
@@ -49,7 +53,7 @@ def exported(invoke: Invoke, run: Path, out: Path, *options: object) -> dict[str
 
 def queue(invoke: Invoke, run: Path, n: int) -> Sequence[str]:
     assert invoke("sample", run, "-n", n).exit_code == 0
-    sample = kept_sample(Run.open(run))
+    sample = kept_sample(RunFolder.open(run))
     assert sample is not None
     return sample.order
 
@@ -70,7 +74,7 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
     assert list(found) == ["ex-002", "ex-004"]  # in the order of the run
     assert (found["ex-004"]["green"], found["ex-004"]["n_insignificant"]) == (0.5, 1)
     assert list(measures(runs["elm"])) == ["ex-001"]
-    judged, made = Run.open(example_run), runs["ash"]
+    judged, made = RunFolder.open(example_run), runs["ash"]
     for name in ("study_class", "class_inferred", "fields", "reference", "candidate"):
         assert made.record("ex-004")[name] == judged.record("ex-004")[name]
     for name in ("section", "model", "class_source", "fields"):
@@ -86,7 +90,7 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
         ("rescore", made.path),
     ):
         assert invoke(*args).exit_code == 0
-    assert Run.open(made.path).signature == signature
+    assert RunFolder.open(made.path).signature == signature
 
 
 def test_a_run_of_drawn_studies_says_how_they_were_drawn(
@@ -153,7 +157,9 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     invoke: Invoke, example_run: Path, tmp_path: Path
 ) -> None:
     order = queue(invoke, example_run, 9)
-    records = {record["study_id"]: record for record in Run.open(example_run).records()}
+    records = {
+        record["study_id"]: record for record in RunFolder.open(example_run).records()
+    }
     for study_id, seconds in zip(order[:5], (12.5, None, 0.0, 3.0, 4.0), strict=True):
         marks, why = (
             ([], "image needed") if study_id == order[1] else ([WRONG, MATCHED], "")
@@ -198,7 +204,7 @@ def test_corrected_lines_make_the_corrected_report(
         "fineradscore", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run
     )
     assert done.exit_code == 0, done.stderr
-    record = Run.open(run).record("ex-003")
+    record = RunFolder.open(run).record("ex-003")
     urgent = {"category": ("a",), "severity": ("severity3",)}
     right = MarkedItem("error", urgent, edit=Edit("delete", 1, ""))
     store.append(run, new_reading("ash", record, [right], done=True))

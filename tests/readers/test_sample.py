@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import Invoke
 
 from judge.readers.sample import LEAST, SAMPLE, Sample, draw, kept_sample
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.types import JudgeError
 
 Columns = dict[str, list[object]]
@@ -110,7 +110,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     assert invoke("sample", example_run).exit_code == 2
     done = invoke("sample", example_run, "-n", 6, "--by", "study_class", "--seed", 4)
     assert done.exit_code == 0, done.stderr
-    first = kept_sample(Run.open(example_run))
+    first = kept_sample(RunFolder.open(example_run))
     assert ((example_run / SAMPLE).stat().st_mode & 0o077) == 0
     assert json.loads((example_run / SAMPLE).read_text())["strata"] == [
         {"key": {"study_class": "abnormal"}, "n_studies": 10, "n_drawn": 4},
@@ -118,7 +118,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     ]
     assert invoke("sample", example_run, "-n", 3).stdout == done.stdout  # six stay
     assert invoke("sample", example_run, "-n", 11).exit_code == 0
-    more = kept_sample(Run.open(example_run))
+    more = kept_sample(RunFolder.open(example_run))
     assert (more.seed, more.order[:6], len(more.order)) == (4, first.order, 11)
     before = (example_run / SAMPLE).read_bytes()
     for other in (("--seed", 5), ("--by", "site"), ("--by", "study_class,site")):

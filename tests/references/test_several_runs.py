@@ -15,7 +15,7 @@ from support import EXAMPLES, Invoke, write_json
 from judge import rubrics
 from judge.cli import main
 from judge.rubrics.derived import Aggregation
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.panel import aggregate, numbers
 from judge.running.records import StudyResult
 from judge.types import Annotated, Study, Unparsed
@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def columns(run: Path, name: str) -> dict[str, float]:
-    table = Run.open(run).table()
+    table = RunFolder.open(run).table()
     return dict(zip(table["study_id"], table[name], strict=True))
 
 
@@ -95,20 +95,20 @@ def test_the_best_and_the_mean_are_of_the_readers_own_runs(folder: Path) -> None
             assert spread[key] == pytest.approx(max(there) - min(there))
         else:
             assert pd.isna(spread[key])
-    summary = Run.open(folder / "best").summary()
+    summary = RunFolder.open(folder / "best").summary()
     assert "|references:best|" in summary.signature
     assert (
         "references of a study: 1 for 3 studies, 2 for 9 studies, 3 for 3 studies"
         in summary.notes
     )
-    parts = Run.open(folder / "best").manifest.combined.parts
+    parts = RunFolder.open(folder / "best").manifest.combined.parts
     assert [part.name for part in parts] == [*READERS]
 
 
 def test_a_study_is_shown_with_its_best_reference(folder: Path, invoke: Invoke) -> None:
     rows = json.loads((folder / "refs.json").read_text("utf-8"))
     every = {(row["study_id"], row["reference_id"]): row["findings"] for row in rows}
-    records = list(Run.open(folder / "best").records())
+    records = list(RunFolder.open(folder / "best").records())
     for record in records:
         reader = record["fields"]["best_reference"]
         assert record["reference"] == every[record["study_id"], reader]
@@ -116,7 +116,7 @@ def test_a_study_is_shown_with_its_best_reference(folder: Path, invoke: Invoke) 
         "Adams",
         "Baker",
     }
-    record = Run.open(folder / "mean").record("ex-001")
+    record = RunFolder.open(folder / "mean").record("ex-001")
     assert record["reference"].startswith(
         f"[Adams]\n{every['ex-001', 'Adams']}\n\n[Baker]\n"
     )

@@ -28,7 +28,7 @@ from judge import prompts, rubrics
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
 from judge.rubrics.categories import error_item
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.tables import comparison as tables_of
 from judge.tables import document
 from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
@@ -314,7 +314,7 @@ def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_run_is_filtered_sorted_and_searched(page: Page, made: Path) -> None:
-    table = Run.open(made / "green").table().set_index("study_id")
+    table = RunFolder.open(made / "green").table().set_index("study_id")
     show(page, made / "green.html")
     assert (len(ids(page)), ids(page)[0]) == (15, "ex-015")
     for first, direction in (("ex-001", "ascending"), ("ex-015", "descending")):

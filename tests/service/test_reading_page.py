@@ -12,7 +12,7 @@ from served import Served, readable, until
 
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import PageReading
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.sentences import lines
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     first, second, third = anna.until_saved(
         lambda all_: [r.done for r in all_] == [True] * 3
     )
-    record = Run.open(anna.run).record(first.study_id)
+    record = RunFolder.open(anna.run).record(first.study_id)
     words = [record[one.side][one.start : one.end] for one in first.items if one.side]
     assert words == [one.text for one in first.items]
     assert said(first) == [
@@ -199,7 +199,7 @@ def test_lines_are_corrected_by_keyboard_and_touch(
     reader.tap("delete", "category-c", "severity-severity1")
     reader.page.wait_for_selector("#card-2")
     (reading,) = reader.until_saved(lambda all_: all_ and len(all_[0].items) == 3)
-    missing = lines(Run.open(reader.run).record(reading.study_id)["reference"])[0]
+    missing = lines(RunFolder.open(reader.run).record(reading.study_id)["reference"])[0]
     edits = [(one.edit, one.labels["severity"]) for one in reading.items if one.edit]
     found = [(edit.kind, edit.line, edit.corrected, level) for edit, level in edits]
     assert sorted(found, key=lambda one: one[3]) == [

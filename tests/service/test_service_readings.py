@@ -11,7 +11,7 @@ from served import RATING, Served, is_problem, readable
 
 from judge.readers import annotation_store as store
 from judge.readers.sample import kept_sample
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 BASE = "/v1/runs/mine"
 DELETED = {"kind": "delete", "line": 0, "corrected": ""}
@@ -35,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def order(service: Served) -> tuple[str, ...]:
-    sample = kept_sample(Run.open(service.folder / "mine"))
+    sample = kept_sample(RunFolder.open(service.folder / "mine"))
     assert sample
     return sample.order[:3]
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_a_reading_is_refused_and_not_kept(
         )
     undrawn = next(
         s.study_id
-        for s, _ in Run.open(service.folder / "mine").outcomes()
+        for s, _ in RunFolder.open(service.folder / "mine").outcomes()
         if s.study_id not in order
     )
     body = {"study_id": undrawn, "reader": "Anna", "done": True}
@@ -128,7 +128,7 @@ def test_no_answer_says_what_a_judge_made_of_a_study(
     ]
     text = b"".join(answer.content for answer in answers).decode()
     n = 0
-    for record in Run.open(service.folder / "mine").records():
+    for record in RunFolder.open(service.folder / "mine").records():
         annotation = record["annotation"]
         told = [
             annotation["explanation"],

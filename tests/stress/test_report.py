@@ -17,7 +17,7 @@ from support import EXAMPLES, Invoke
 import judge
 from judge import rubrics
 from judge.backends.base import Judge, StudyError
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.policy import RequestPolicy
 from judge.running.run import run
 from judge.running.session import JudgeSession
@@ -130,7 +130,7 @@ def test_every_rate_is_that_of_loops_over_the_answers(
 ) -> None:
     path = judged(made, tmp_path / "run", at_random(1))
     report = judge.stress_report(path).plain()
-    records = {record["study_id"]: record for record in Run.open(path).records()}
+    records = {record["study_id"]: record for record in RunFolder.open(path).records()}
     said = {name: said_of(record) for name, record in records.items()}
     by_change: dict[str, list[str]] = {}
     for name, record in records.items():
@@ -238,7 +238,9 @@ def test_repeats_by_hand(made: Path, tmp_path: Path) -> None:
         judged(made, tmp_path / f"r{k}", at_random(k, bad=0.05), k) for k in range(3)
     ]
     found = judge.stress_report(paths).plain()["stability"]
-    each = [{r["study_id"]: r for r in Run.open(path).records()} for path in paths]
+    each = [
+        {r["study_id"]: r for r in RunFolder.open(path).records()} for path in paths
+    ]
     names = [
         n for n in each[0] if all(run[n]["outcome"] == "annotated" for run in each)
     ]
@@ -305,8 +307,8 @@ def asked_of(server: FaultServer, *more: object) -> tuple[object, ...]:
     )
 
 
-def runs_in(folder: Path) -> list[Run]:
-    return [Run.open(path) for path in sorted((folder / "runs").iterdir())]
+def runs_in(folder: Path) -> list[RunFolder]:
+    return [RunFolder.open(path) for path in sorted((folder / "runs").iterdir())]
 
 
 def test_the_built_in_judge_is_run_once_and_found_again(

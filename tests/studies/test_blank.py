@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import Invoke, write_json
 
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.studies import from_python, read_pair
 from judge.text import says_nothing
 
@@ -112,7 +112,7 @@ def test_a_run_lists_empty_candidates_and_references_that_compare(
     write_json(Path("refs.json"), records)
     write_json(Path("preds.json"), {"a": "Effusion.", "b": "None.", "c": None})
     assert invoke("green", "preds.json", "refs.json", "--out", "run").exit_code == 0
-    empty, compare = Run.open("run").summary().notes
+    empty, compare = RunFolder.open("run").summary().notes
     assert empty.startswith("2 of 3 candidates are empty (b, c)")
     expected = "2 of 3 references compare with an earlier examination that the judge is not shown"
     assert compare == expected
@@ -123,4 +123,4 @@ def test_a_run_lists_empty_candidates_and_references_that_compare(
         words = ("preds.json", "refs.json", "--shard", part, "--out", part[0])
         assert invoke("green", *words).exit_code == 0
     assert invoke("merge", "1", "2", "--out", "whole").exit_code == 0
-    assert Run.open("whole").summary().notes == [empty, compare]
+    assert RunFolder.open("whole").summary().notes == [empty, compare]

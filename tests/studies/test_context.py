@@ -8,7 +8,7 @@ import pytest
 from support import Invoke, write_json
 
 from judge import prompts
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 from judge.running.run import input_notes
 from judge.studies import StudySet, from_python, read_pair
 from judge.studies.study_set import attach_context, read_context
@@ -187,15 +187,15 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
     assert invoke(*files, "--out", "run").exit_code == 0
     failed = {
         s.study_id: o.reason
-        for s, o in Run.open("run").outcomes()
+        for s, o in RunFolder.open("run").outcomes()
         if isinstance(o, Failed)
     }
     assert failed == {"french": "unfamiliar language", "ct": "unfamiliar images"}
     # With modality xr it judges them all; with ct none.
     for modality, n in (("xr", 1), ("ct", 3)):
         assert invoke(*files, "--out", modality, "--modality", modality).exit_code == 0
-        assert Run.open(modality).summary().n_failed == n
-        assert f"modality:{modality}" in Run.open(modality).signature
+        assert RunFolder.open(modality).summary().n_failed == n
+        assert f"modality:{modality}" in RunFolder.open(modality).signature
 
 
 def test_an_earlier_report_that_is_shown_is_not_missed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import EXAMPLES, Invoke
 
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 
 def test_another_judge_has_the_same_studies(
@@ -17,7 +17,7 @@ def test_another_judge_has_the_same_studies(
     assert invoke("fineradscore", run, "--out", "again").exit_code == 0
     files = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
     assert invoke("fineradscore", *files, "--out", "files").exit_code == 0
-    one, other = Run.open("again"), Run.open("files")
+    one, other = RunFolder.open("again"), RunFolder.open("files")
     assert one.signature == other.signature  # texts, section and classes are the same
     assert one.manifest.model == other.manifest.model == "preds"
     assert one.manifest.fields == other.manifest.fields
@@ -60,7 +60,7 @@ def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(
     words = ("green", reader, "--allow-missing", "--out", "judged")
     assert invoke(*words).exit_code == 3  # more than a tenth left out
     assert invoke(*words, "--min-coverage", 0.3).exit_code == 0
-    judged = Run.open("judged")
+    judged = RunFolder.open("judged")
     assert [one["study_id"] for one in judged.records()] == ["q1"]
     assert judged.manifest.omitted == {
         "no reference section": 1,

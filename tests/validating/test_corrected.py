@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from support import Invoke
 
 from judge.cli import main
-from judge.running.folder import Run
+from judge.running.folder import RunFolder
 
 N = 120
 CLEAR = "The lungs are clear. No pleural effusion. The heart is normal in size."
@@ -145,7 +145,9 @@ def test_each_figure_has_the_corrected_beside_it(
 ) -> None:
     run = judges / "m"
     summary = corrected(invoke, run, "--readings", ann, AT_RANDOM)
-    f = (Run.open(run).table()["n_significant"].to_numpy(float) == 0).astype(float)
+    f = (RunFolder.open(run).table()["n_significant"].to_numpy(float) == 0).astype(
+        float
+    )
     y = np.array([errors_of()[f"s{at:03}"][0] == 0 for at in READ], float)
     unread = np.setdiff1d(np.arange(N), READ)
     slope = np.mean((y - y.mean()) * (f[READ] - f[READ].mean())) / f.var(ddof=1)
@@ -169,7 +171,7 @@ def test_each_figure_has_the_corrected_beside_it(
     about = summary["readings"]
     assert set(about["not_corrected"]) == {"green"}
     assert (about["drawn"], about["n_read"]) == ("told", 50)
-    assert about["runs"][0]["signature"] == Run.open(ann).signature
+    assert about["runs"][0]["signature"] == RunFolder.open(ann).signature
 
 
 def test_groups_are_corrected_by_their_own_readings(
