@@ -8,14 +8,14 @@ Losing the file costs a refused request or two in the next run, nothing else.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from judge import jsonio
+from judge.files import replacing
+from judge.types import JudgeError
 
 FILE = "servers.json"
 
@@ -23,7 +23,9 @@ FILE = "servers.json"
 def known_facts(folder: Path, name: str) -> dict[str, Any]:
     """Return what is known of a server and model; empty where nothing is, or the file is odd."""
     facts = _read(folder).get(name)
-    return facts if isinstance(facts, dict) else {}
+    if not isinstance(facts, dict):
+        return {}
+    return facts
 
 
 def keep_facts(folder: Path, name: str, facts: Mapping[str, object]) -> None:
@@ -35,28 +37,27 @@ def keep_facts(folder: Path, name: str, facts: Mapping[str, object]) -> None:
     known = _read(folder)
     before = known.get(name)
     merged = dict(facts)
-    if isinstance(before, dict) and all(before.get(key) == facts[key] for key in _FORM):
+    if isinstance(before, dict) and _form(before) == _form(facts):
         modes = {*_texts(before.get("modes")), *_texts(facts.get("modes"))}
         merged["modes"] = sorted(modes)
     if merged == before:
         return
     known[name] = merged
-    with suppress(OSError):  # it is a convenience: the next run asks again
-        number, path = tempfile.mkstemp(dir=folder, prefix=f".{FILE}.")
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump(known, file, indent=1, sort_keys=True)
-        Path(path).replace(folder / FILE)
+    text = json.dumps(known, indent=1, sort_keys=True)
+    # It is a convenience: without it the next run asks again.
+    with suppress(JudgeError), replacing(folder / FILE) as staged:
+        staged.write_text(text, "utf-8")
 
 
-_FORM = ("changed", "room")
+def _form(facts: Mapping[str, object]) -> tuple[object, object]:
+    """Return the form of requests that a server and model take."""
+    return facts.get("changed"), facts.get("room")
 
 
 def _texts(value: object) -> list[str]:
-    return (
-        [text for text in value if isinstance(text, str)]
-        if isinstance(value, list)
-        else []
-    )
+    if not isinstance(value, list):
+        return []
+    return [text for text in value if isinstance(text, str)]
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and never over something else.
+"""Writing files and folders whole or not at all, and never over something else; locks.
 
 The files of a run folder are opened by `open_regular` alone, to read and to write: the folder may
 come from somebody else, and a link in it must lead to nobody's files.
@@ -6,18 +6,27 @@ come from somebody else, and a link in it must lead to nobody's files.
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import fcntl
 import os
+import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from io import BufferedReader
 from pathlib import Path
 
 from judge.types import JudgeError
 
 _PREFIX = ".judge-"
+WRITING = ".writing"
+"""The folder in a run's own where it is written; only the process that holds its lock may."""
+ANOTHER = "name another folder with --out"
+Stamp = tuple[int, int, int]
+"""What changes when something is appended to a file, or it is another file."""
+_LOCK_PAUSE = 0.05  # seconds between two looks at a lock that another process has
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -83,6 +92,50 @@ def _check_regular(mode: int) -> None:
         raise OSError(errno.ELOOP, "it is a link, which is not followed here")
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is no plain file")
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Return a stamp that changes with the file, None without one that can be looked at."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+# Locks: `flock` of an opened file, which the system takes back from a process that ends
+
+
+def try_lock(number: int) -> bool:
+    """Lock an opened file by its descriptor; False where another process has it locked."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+async def lock_when_free(number: int, pause: float = _LOCK_PAUSE) -> None:
+    """Lock an opened file, after waiting for another process that has it locked.
+
+    It is looked at each `pause` seconds: a wait in the system would hold the event loop up.
+    """
+    while not try_lock(number):
+        await asyncio.sleep(pause)
+
+
+@asynccontextmanager
+async def holding_lock(path: Path) -> AsyncIterator[None]:
+    """Hold the lock of a file in the block; it is made where it is not there."""
+    number = descriptor_of(path, os.O_RDWR | os.O_CREAT)
+    try:
+        await lock_when_free(number)
+        yield
+    finally:
+        os.close(number)
+
+
+# Writing
 
 
 def _target(path: Path) -> Path:
@@ -156,3 +209,83 @@ def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
     ):
         for piece in pieces:
             file.write(piece)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append `line` to a plain file, whole or not at all; on disk when this returns."""
+    file = descriptor_of(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)  # for a moment: no line is long
+        size = os.fstat(file).st_size
+        is_torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
+        data = line + b"\n"
+        if is_torn:
+            data = b"\n" + data
+        if os.write(file, data) != len(data):
+            os.ftruncate(file, size)
+            raise OSError(errno.ENOSPC, "no room left")
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# Folders
+
+
+def entries_of(out: Path) -> set[str]:
+    """Return the names of what lies in a folder that is to be written, none where it is new."""
+    try:
+        return {entry.name for entry in out.iterdir()} if out.exists() else set()
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write to {out}: {error.strerror}; {ANOTHER}"
+        ) from error
+
+
+@contextmanager
+def staging_folder(run: Path) -> Iterator[Path]:
+    """Lock the folder `run` for writing, and give a new folder in it for the files."""
+    place = run / WRITING
+    place.mkdir(mode=0o700, exist_ok=True)
+    if place.is_symlink():  # its target would be emptied
+        raise JudgeError(f"{place} is a link: remove it, or {ANOTHER}")
+    lock = descriptor_of(place / "lock", os.O_RDWR | os.O_CREAT)
+    try:
+        # Without a link left to it, another process has removed it since.
+        if not try_lock(lock) or os.fstat(lock).st_nlink == 0:
+            raise JudgeError(
+                f"{run} is being written by another process: wait, or {ANOTHER}"
+            )
+        try:
+            for left in place.iterdir():
+                if (
+                    left.is_dir() and not left.is_symlink()
+                ):  # of a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
+            yield Path(tempfile.mkdtemp(dir=place))
+        finally:
+            shutil.rmtree(place, ignore_errors=True)  # while the lock is held
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def atomic_folder(out: Path) -> Iterator[Path]:
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
+    whole = Path(os.path.realpath(out))
+    try:
+        whole.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=whole.parent, prefix=f".{whole.name}."))
+        try:
+            yield staged
+            staged.replace(whole)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
+
+
+def replace_file(file: Path, target: Path) -> None:
+    """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
+    file.chmod(stat.S_IMODE(target.lstat().st_mode) if is_regular(target) else 0o600)
+    file.replace(target)

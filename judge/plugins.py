@@ -17,6 +17,8 @@ from judge.types import JudgeError, UnparsedError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from packaging.requirements import Requirement
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -150,19 +152,30 @@ def version() -> str:
 def install(*packages: str) -> str:
     """Return the command that installs `packages`, each within the bounds of our metadata."""
     from importlib import metadata
-    from re import findall
     from shlex import quote
 
-    lines = metadata.requires(NAME) or ()
-    known = [
-        [line for line in lines if findall(r"[\w.-]+", line)[0] == one]
-        for one in packages
-    ]
-    extras = [
-        {*findall(r"extra == [\"'](.+?)[\"']", " ".join(lines))} for lines in known
-    ]
-    shared = set.intersection(*extras) - {"test"}
-    wanted = [quote(lines[0].partition(";")[0].strip()) for lines in known]
-    return " ".join(["pip install", *wanted]) + (
-        f" (the extra {min(shared)})" if shared else ""
-    )
+    from packaging.requirements import Requirement
+
+    declared = [Requirement(line) for line in metadata.requires(NAME) or ()]
+    wanted = []
+    extras = set(metadata.metadata(NAME).get_all("Provides-Extra") or ()) - {"test"}
+    for package in packages:
+        known = [each for each in declared if each.name == package]
+        bare = Requirement(str(known[0]))
+        bare.marker = None  # which says for what extra it is
+        wanted.append(quote(str(bare)))
+        extras = {
+            extra for extra in extras if any(_is_of(each, extra) for each in known)
+        }
+    command = " ".join(["pip install", *wanted])
+    if extras:
+        command += f" (the extra {min(extras)})"
+    return command
+
+
+def _is_of(requirement: Requirement, extra: str) -> bool:
+    """Whether an extra, and nothing less, asks for a package."""
+    marker = requirement.marker
+    if marker is None:
+        return False
+    return marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})

@@ -44,7 +44,7 @@ from judge.types import Annotation, Completion, Edit, Item, JudgeError, Usage
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 HOLD = (
-    "import sys, time; from pathlib import Path; from judge.running.folder import staging_folder\n"
+    "import sys, time; from pathlib import Path; from judge.files import staging_folder\n"
     "with staging_folder(Path(sys.argv[1])) as place:\n"
     "    (place / 'mine').write_text('mine'); print(place, flush=True); sys.stdin.read()\n"
 )

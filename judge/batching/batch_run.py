@@ -124,7 +124,15 @@ def ask_in_batches(
     ).hexdigest()[:16]
 
     with Ledger(session.folder) as ledger:
-        run = BatchRun(session, studies, policy, listener, ledger, asked, digest)
+        run = BatchRun(
+            session=session,
+            studies=studies,
+            policy=policy,
+            listener=listener,
+            ledger=ledger,
+            asked=asked,
+            run=digest,
+        )
         asyncio.run(run.ask())
         session.batches = [
             asdict(batch) for batch in ledger.batches(run=digest, state=OVER)
@@ -140,7 +148,7 @@ class _Seen:
     ended: tuple[Batch, RemoteBatch] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class BatchRun:
     """One run that is asked in batches: what it `spent`, and why questions are `unanswerable`."""
 
@@ -432,7 +440,14 @@ class BatchRun:
             try:
                 async for result in self.provider.results(remote, by_id.keys(), path):
                     if (key := by_id.get(result.id)) is not None:
-                        self._take(result, key, batch, found, spent, refused)
+                        self._take(
+                            result,
+                            key,
+                            batch,
+                            found=found,
+                            spent=spent,
+                            refused=refused,
+                        )
             finally:
                 path.unlink(missing_ok=True)
             no_answer = AskError("no answer", f"the batch is {remote.state}")
@@ -480,11 +495,15 @@ class BatchRun:
         result: Result,
         key: str,
         batch: Batch,
+        *,
         found: dict[str, AskError | None],
         spent: Progress,
         refused: dict[str, RefusedError | JudgeError],
     ) -> None:
-        """Read what came of a question: its answer goes to the cache, its end to `found`."""
+        """Read what came of a question: its answer goes to the cache, its end to `found`.
+
+        Its cost is added to `spent`; a refusal goes to `refused`, and is weighed with the others.
+        """
         cache = self.session.cache
         assert cache is not None
         if key in found and found[key] is None:  # answered before

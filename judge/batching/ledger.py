@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Self
 
-from filelock import AsyncFileLock
 from pydantic import ConfigDict, FiniteFloat, NonNegativeInt, ValidationError
 from typing_extensions import TypedDict
 
+from judge.files import holding_lock
 from judge.manifest import adapter, first_of
 from judge.types import JudgeError
 
@@ -25,7 +25,7 @@ CREATING, RUNNING, OVER = "creating", "running", "over"
 """The states of a batch: perhaps made, made, read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """One batch of `n` questions that cost at most `most` US dollars (None if unknown).
 
@@ -105,9 +105,9 @@ class Ledger:
     def __exit__(self, *_error: object) -> None:
         self._data.close()
 
-    def lock(self) -> AsyncFileLock:
+    def lock(self) -> AbstractAsyncContextManager[None]:
         """Return the lock of the only process that makes and reads batches."""
-        return AsyncFileLock(self.folder / "making.lock")
+        return holding_lock(self.folder / "making.lock")
 
     @contextmanager
     def change(self) -> Iterator[None]:

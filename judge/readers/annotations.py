@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from judge import jsonio, rubrics
+from judge.files import ANOTHER, atomic_folder, entries_of
 from judge.manifest import (
     JudgeEntry,
     ReadingEntry,
@@ -28,7 +29,7 @@ from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
-from judge.running.folder import ANOTHER, RunFolder, atomic_folder, entries_of
+from judge.running.folder import RunFolder
 from judge.running.records import StudyResult
 from judge.running.run import input_entries, with_classes, write_run
 from judge.signature import safe_name, studies_digest

@@ -16,9 +16,9 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from judge.files import is_there, open_regular
+from judge.files import is_there, open_regular, replace_file, staging_folder
 from judge.manifest import SampleEntry, StratumEntry, adapter, first_of
-from judge.running.folder import RunFolder, replace_file, staging_folder
+from judge.running.folder import RunFolder
 from judge.signature import random_rank
 from judge.stats.summary import DEFAULT_BY, check_fields
 from judge.text import in_natural_order

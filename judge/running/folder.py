@@ -12,13 +12,7 @@ Files are written in a staging folder by one process and moved in place, the man
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
-import os
-import shutil
-import stat
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,7 +22,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from judge import jsonio, rubrics, sentences
-from judge.files import descriptor_of, is_regular, open_regular
+from judge.files import (
+    ANOTHER,
+    WRITING,
+    entries_of,
+    open_regular,
+    replace_file,
+    staging_folder,
+)
 from judge.manifest import (
     ANNOTATIONS,
     EARLIER_SCORED,
@@ -63,110 +64,8 @@ TABLE_PARQUET = "studies.parquet"
 SERVER_LOG = "server.log"
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
-WRITING = ".writing"
-"""The folder in a run's own where it is written; only the process that holds its lock may."""
-ANOTHER = "name another folder with --out"
 _AGAIN = "judge rescore writes it anew"
 MOST_SENTENCES = 3
-Stamp = tuple[int, int, int]
-"""What changes when something is appended to a file, or it is another file."""
-
-
-@contextmanager
-def staging_folder(run: Path) -> Iterator[Path]:
-    """Lock the folder `run` for writing, and give a new folder in it for the files."""
-    place = run / WRITING
-    place.mkdir(mode=0o700, exist_ok=True)
-    if place.is_symlink():  # its target would be emptied
-        raise JudgeError(f"{place} is a link: remove it, or {ANOTHER}")
-    lock = descriptor_of(place / "lock", os.O_RDWR | os.O_CREAT)
-    try:
-        _take(lock, run)
-        try:
-            for left in place.iterdir():
-                if (
-                    left.is_dir() and not left.is_symlink()
-                ):  # of a process that was killed
-                    shutil.rmtree(left, ignore_errors=True)
-            yield Path(tempfile.mkdtemp(dir=place))
-        finally:
-            shutil.rmtree(place, ignore_errors=True)  # while the lock is held
-    finally:
-        os.close(lock)
-
-
-def _take(lock: int, run: Path) -> None:
-    """Lock an opened file; raises `JudgeError` where another process has locked it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_free = (
-            os.fstat(lock).st_nlink > 0
-        )  # else another process has removed it since
-    except BlockingIOError:
-        is_free = False
-    if not is_free:
-        raise JudgeError(
-            f"{run} is being written by another process: wait, or {ANOTHER}"
-        )
-
-
-@contextmanager
-def atomic_folder(out: Path) -> Iterator[Path]:
-    """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
-    whole = Path(os.path.realpath(out))
-    try:
-        whole.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(dir=whole.parent, prefix=f".{whole.name}."))
-        try:
-            yield staged
-            staged.replace(whole)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
-    except OSError as error:
-        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
-
-
-def replace_file(file: Path, target: Path) -> None:
-    """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
-    file.chmod(stat.S_IMODE(target.lstat().st_mode) if is_regular(target) else 0o600)
-    file.replace(target)
-
-
-def entries_of(out: Path) -> set[str]:
-    """Return the names of what lies in a folder that is to be written, none where it is new."""
-    try:
-        return {entry.name for entry in out.iterdir()} if out.exists() else set()
-    except OSError as error:
-        raise JudgeError(
-            f"cannot write to {out}: {error.strerror}; {ANOTHER}"
-        ) from error
-
-
-def append_line(path: Path, line: bytes) -> None:
-    """Append `line` to a plain file, whole or not at all; on disk when this returns."""
-    file = descriptor_of(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        size = os.fstat(file).st_size
-        is_torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
-        data = line + b"\n"
-        if is_torn:
-            data = b"\n" + data
-        if os.write(file, data) != len(data):
-            os.ftruncate(file, size)
-            raise OSError(errno.ENOSPC, "no room left")
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def stamp(path: Path) -> Stamp | None:
-    """Return a stamp that changes with the file, None without one that can be looked at."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class RunFolder:

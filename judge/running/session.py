@@ -22,8 +22,6 @@ from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import Refusals
 from judge.cache import place
 from judge.cache.answers import AnswerStore
-from judge.cache.servers import keep_facts, known_facts
-from judge.cache.store_thread import StoreThread
 from judge.manifest import (
     CombinedEntry,
     JudgedBy,
@@ -37,24 +35,26 @@ from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.asking import AskingPlan, StudyQuestion, find_answer
-from judge.running.cost import SpendingLimit, spent_earlier
 from judge.running.interrupting import Interruption
 from judge.running.policy import RequestPolicy
 from judge.running.progress import Progress, StopSignal
 from judge.running.records import CachedAnswer
-from judge.running.spending import UnansweredRequests
 from judge.signature import studies_digest
 from judge.studies import StudySet
 
+# What follows, and what methods import, is for judges that are asked over a network: the built-in
+# judge does without its time to load.
 if TYPE_CHECKING:
+    from judge.cache.store_thread import StoreThread
     from judge.running.cached_client import CachedClient
+    from judge.running.cost import SpendingLimit
+    from judge.running.spending import UnansweredRequests
 
 Identity = TypeVar("Identity", bound=RunIdentity)
 
 
 def open_cache(folder: Path) -> AnswerStore:
     """Open the answers in a folder; raises `JudgeError` where they cannot be used."""
-    # The built-in judge needs no cache: its commands do without diskcache's time to load.
     from judge.cache.store import CompletionCache
 
     return CompletionCache(folder)
@@ -104,6 +104,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self._interruption: Interruption | None = None
         self._is_interrupted = False
         if budget is None and policy.max_cost is not None:
+            from judge.running.cost import SpendingLimit
+
             budget = SpendingLimit(policy.max_cost)
         self.budget = budget
         self._counts_earlier = budget is not None and budget.counts_earlier
@@ -136,6 +138,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def _recall_server(self, refusals: Refusals) -> None:
         """Begin with what earlier runs learned of the server, and keep what this one learns."""
+        from judge.cache.servers import keep_facts, known_facts
+
         name = f"{refusals.address} {refusals.model}"
         refusals.recall(known_facts(self.folder, name))
 
@@ -156,6 +160,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     @cached_property
     def _store_thread(self) -> StoreThread:
         """The thread that reads and writes the answers while judges are asked."""
+        from judge.cache.store_thread import StoreThread
+
         assert self.cache is not None
         return self._opened.enter_context(StoreThread(self.cache))
 
@@ -262,6 +268,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         store = self.cache
         if store is None or self.budget is None or not self._counts_earlier:
             return
+        from judge.running.cost import spent_earlier
+        from judge.running.spending import UnansweredRequests
+
         self._counts_earlier = False
         spending = UnansweredRequests(self.folder)
         self._spending = self._opened.enter_context(spending)
@@ -285,7 +294,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         return await self._client.answer(question)
 
     def _connected(self) -> CachedClient:
-        # The built-in judge does without its time to load.
         from judge.running.cached_client import CachedClient
 
         return CachedClient(

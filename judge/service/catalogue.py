@@ -19,13 +19,13 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.comparing.alignment import known_model
-from judge.files import folders_with
+from judge.files import Stamp, folders_with, stamp
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
 from judge.running import folder
-from judge.running.folder import TABLE_PARQUET, RunFolder, Stamp, stamp
+from judge.running.folder import TABLE_PARQUET, RunFolder
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings

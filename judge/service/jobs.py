@@ -13,7 +13,6 @@ runs; the run is written beside `.jobs`, in a folder of the same name:
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import re
@@ -33,6 +32,7 @@ from judge.files import (
     descriptor_of,
     folders_with,
     is_regular,
+    lock_when_free,
     open_regular,
     write_regular,
 )
@@ -276,12 +276,8 @@ class Jobs:
     async def _do(self, job: Job) -> None:
         try:
             with open_regular(job.path / JOB) as lock:
-                while True:
-                    try:
-                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        break
-                    except BlockingIOError:  # another service has it, or its process
-                        await asyncio.sleep(_POLL_SECONDS)
+                # Another service may have it, or its process.
+                await lock_when_free(lock.fileno(), pause=_POLL_SECONDS)
                 async with self._turn:
                     if job.state()[0] in UNFINISHED:
                         await self._run(job, lock.fileno())
@@ -322,9 +318,8 @@ class Jobs:
                 finally:
                     del self._processes[job.id]
         if is_regular(job.run / MANIFEST):
-            shutil.rmtree(
-                job.path / FILES, ignore_errors=True
-            )  # the run has what is in them
+            # The run has what is in them.
+            shutil.rmtree(job.path / FILES, ignore_errors=True)
             job.reset()
             return
         reasons = _REASON.findall(_bytes_of(job.path / _LOG).decode("utf-8", "replace"))

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from judge import rubrics
-from judge.running.folder import ANOTHER, atomic_folder, entries_of
+from judge.files import ANOTHER, atomic_folder, entries_of
 from judge.stress.error_injection import ERROR_KINDS, ErrorKind
 from judge.stress.report_edits import (
     PATTERNS,

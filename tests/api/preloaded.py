@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 _MODULES = (
-    *("filelock", "httpcore2", "pyarrow", "sqlite3", "truststore", "running"),
+    *("httpcore2", "pyarrow", "sqlite3", "truststore", "running"),
     *(
         "judge.backends.anthropic",
         "judge.backends.google",

@@ -56,8 +56,8 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     batched = RunFolder.open(ready.folder / "run")
     spent, (batch,) = batched.manifest.spent, batched.manifest.batches
     assert (batch["n"], batch["answered"]) == (N, N)
-    assert (spent["asked"], spent["from_cache"], spent["dollars"]) == (N, 0, None)
-    assert spent["prompt_tokens"] > 0
+    assert (spent.asked, spent.from_cache, spent.dollars) == (N, 0, None)
+    assert spent.prompt_tokens > 0
     assert "asked 12, from cache 0" in err, (
         "the closing account has what the batch took"
     )

@@ -15,7 +15,7 @@ from judge.backends.base import TIMEOUT
 from judge.cli.run_options import RunningOptions
 from judge.running import interrupting
 from judge.running.policy import RequestPolicy
-from judge.service import app, comparisons, jobs
+from judge.service import app, comparison_routes, comparisons, jobs
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.studies import load
 
@@ -72,7 +72,7 @@ LIMITS: dict[str, Callable[[], str] | str] = {
     "a connection on which": lambda: f"{served('timeout_keep_alive')} seconds",
     "runs at a time": lambda: f"{jobs._MAX_RUNNING}",
     "one comparison": lambda: f"{comparisons._MAX_SECONDS // 60} minutes",
-    "runs in one": lambda: f"{comparisons._MAX_RUNS}",
+    "runs in one": lambda: f"{comparison_routes._MAX_RUNS}",
     "a YAML file": lambda: megabytes(jsonio.MAX_YAML),
     "a file of studies": lambda: f"{load.MAX_INPUT / 1e9:g} GB",
     "fields in a file": lambda: f"{load.MAX_FIELDS:,}",
