@@ -28,8 +28,7 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document
 from judge.cli.progress import judge_studies, watching
-from judge.run_settings import ColumnSettings, RunSettings
-from judge.stats.summary import DEFAULT_BY
+from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
 from judge.types import JudgeError
 
 

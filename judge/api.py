@@ -20,7 +20,7 @@ from judge import rubrics
 from judge.backends import LEXICON
 from judge.manifest import RecognisedEntries
 from judge.results.run import Run
-from judge.run_settings import RunSettings
+from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of
 from judge.running.engine import judge_all
@@ -39,7 +39,7 @@ from judge.running.session import JudgeSession
 from judge.running.settings import named_fields, with_context
 from judge.running.settings import session_of as session_of_settings
 from judge.running.shard import Shard
-from judge.stats.summary import DEFAULT_BY, TableBuilder, reserved_names
+from judge.stats.summary import TableBuilder, reserved_names
 from judge.studies import StudySet, from_python
 from judge.text import harmless
 from judge.types import JudgeError

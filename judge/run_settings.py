@@ -20,6 +20,9 @@ from pydantic import (
 from judge.report_sections import SECTIONS_IN_WORDS
 from judge.types import LEXICON, JudgeError
 
+DEFAULT_BY = ("study_class",)
+"""The fields that group the rates where none are named."""
+
 
 class _Settings(BaseModel):
     """Settings that do not change once they are made. An unknown one is refused."""
@@ -100,7 +103,7 @@ class OpenSettings(StudySettings):
     reask: int = 1
     give_up_after: int = 50
     by: list[str] = Field(
-        default=["study_class"], max_length=20, description="Fields to group by."
+        default=[*DEFAULT_BY], max_length=20, description="Fields to group by."
     )
 
 

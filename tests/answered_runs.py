@@ -12,11 +12,11 @@ from made_manifests import manifest_of
 from judge import rubrics
 from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
+from judge.run_settings import DEFAULT_BY
 from judge.running.folder import ANNOTATIONS
 from judge.running.records import StudyResult, read
 from judge.running.run import write_run
 from judge.signature import studies_digest
-from judge.stats.summary import DEFAULT_BY
 from judge.types import Completion, Failed, Measures, Study
 
 

@@ -11,11 +11,11 @@ from made_manifests import manifest_of
 from judge import rubrics
 from judge.manifest import JudgeEntry
 from judge.rubrics import Rubric
+from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder, writing
 from judge.running.records import StudyResult, read
 from judge.running.run import finish
 from judge.signature import studies_digest
-from judge.stats.summary import DEFAULT_BY
 from judge.types import (
     Annotation,
     Completion,

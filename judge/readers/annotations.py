@@ -29,11 +29,12 @@ from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
+from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder
 from judge.running.records import StudyResult
 from judge.running.run import input_entries, with_classes, write_run
 from judge.signature import safe_name, studies_digest
-from judge.stats.summary import DEFAULT_BY, reserved_names
+from judge.stats.summary import reserved_names
 from judge.studies.columns import model_of, normalise_name, one_type, rename_reserved
 from judge.studies.input_table import InputFile
 from judge.studies.load import decode, read_content, read_delimited

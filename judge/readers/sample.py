@@ -18,9 +18,10 @@ from typing_extensions import TypedDict
 
 from judge.files import is_there, open_regular, replace_file, staging_folder
 from judge.manifest import SampleEntry, StratumEntry, adapter, first_of
+from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder
 from judge.signature import random_rank
-from judge.stats.summary import DEFAULT_BY, check_fields
+from judge.stats.summary import check_fields
 from judge.text import in_natural_order
 from judge.types import JudgeError
 

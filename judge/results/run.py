@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judge.results.result import Result
+from judge.run_settings import DEFAULT_BY
 from judge.running import folder
-from judge.stats.summary import DEFAULT_BY
 from judge.tables.document import Document
 from judge.tables.forms import as_frame
 from judge.tables.run import run_document

@@ -32,14 +32,14 @@ from judge.manifest import (
 )
 from judge.plugins import version
 from judge.rubrics import Rubric
-from judge.run_settings import RunSettings
+from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession
 from judge.signature import safe_name
-from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
+from judge.stats.summary import TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.study_set import compares, first_ids, prior_report
 from judge.text import says_nothing

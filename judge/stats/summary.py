@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.manifest import RunSummary, SummaryBlock
 from judge.rubrics.contract import Rubric
+from judge.run_settings import DEFAULT_BY
 from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     USUAL_DRAWS,
@@ -31,7 +32,6 @@ from judge.types import (
 if TYPE_CHECKING:
     import pandas as pd
 
-DEFAULT_BY = ("study_class",)
 OUTCOMES = {Scored: "scored", Unparsed: "unparsed", Failed: "failed"}
 FIXED_TEXTS = ("study_id", "study_class", "outcome", "reason", "warnings")
 FIXED = (*FIXED_TEXTS, "class_inferred")
