@@ -62,7 +62,7 @@ def run_document(
         facts.append(("prompt", summary.prompt))
     facts.append(("section", summary.section))
     for name in _COUNTS:
-        facts.append((name, str(getattr(summary, f"n_{name}"))))  # noqa: PERF401
+        facts.append((name, str(getattr(summary, f"n_{name}"))))
     if summary.omitted:
         facts.append(("left out", left_out(summary.omitted)))
     facts += class_facts(summary.n_class_inferred, summary.n_studies)
