@@ -12,8 +12,9 @@ from judge import rubrics
 from judge.figures.files import PageFigure
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.run import declared
+from judge.stats.intervals import Values
 from judge.stats.metric import Metric
-from judge.stats.scores import Group, RankShares, Values
+from judge.stats.scores import Group, RankShares
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
 from judge.tables import comparison as tables
@@ -51,11 +52,11 @@ def _gaps(c: Comparison) -> Values:
     if not metric.study_higher_is_better:
         values = -values
     scored = ~np.isnan(values)
-    worst = np.where(scored, values, np.inf).min(axis=1)
+    worst: Values = np.where(scored, values, np.inf).min(axis=1)
     # A model by itself is shown where it is worst.
     if len(c.panel.models) == 1:
         return -worst
-    best = np.where(scored, values, -np.inf).max(axis=1)
+    best: Values = np.where(scored, values, -np.inf).max(axis=1)
     return best - worst
 
 

@@ -124,7 +124,7 @@ def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, An
         else:
             texts = _stated(measures, kind, rubric)
         count = _count_of_all(kind, rubric)
-        n = len(texts)
+        n: float | None = len(texts)
         if count is not None:
             n = measures[count.name]
         # A reader was not asked for what has neither a number nor a text.

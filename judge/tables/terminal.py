@@ -24,7 +24,7 @@ _PIECE = re.compile(r"\[[^\]]*\]|\([^)]*\)|[±<] \S+|\S+")
 
 def terminal(pipe_width: int = _PIPE_WIDTH) -> Console:
     """Return the terminal, or a wide page without colour where output is piped."""
-    width = pipe_width
+    width: int | None = pipe_width
     if sys.stdout.isatty():
         width = None
     return Console(
