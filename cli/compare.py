@@ -102,7 +102,12 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
         "With --format rexrank: a CSV of all studies and of each group of --by here.",
     )
     form: str = format_option(
-        *("table", "md", "latex", "csv", "json", "rexrank"),
+        "table",
+        "md",
+        "latex",
+        "csv",
+        "json",
+        "rexrank",
         text="csv has one table, rexrank has ReXrank's columns.",
     )
 
@@ -214,5 +219,8 @@ def challenge(options: _Challenge) -> None:
         patient_field=options.patient_field,
     )
     files = write_challenge(comparisons, options.out, info)
-    note_once(text for comparison in comparisons.values() for text in comparison.notes)
+    notes: list[str] = []
+    for comparison in comparisons.values():
+        notes += comparison.notes
+    note_once(notes)
     note(f"challenge  {len(files)} files in {options.out}")

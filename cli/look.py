@@ -180,7 +180,9 @@ def rates(options: _Rates) -> None:
         from judge.validating.bias_correction import corrected_summary
 
         summary = corrected_summary(
-            *(run, options.by, options.readers),
+            run,
+            options.by,
+            options.readers,
             at_random=options.at_random,
             patient_field=options.patient_field,
             draws=draws,

@@ -70,7 +70,9 @@ def metrics(options: _Metrics) -> None:
 
     names = check(options.names or ["bleu2"])
     studies, _ = read_studies(options, options.preds, options.refs)
-    fields = [name for grouping in options.by for name in grouping.split(",")]
+    fields: list[str] = []
+    for grouping in options.by:
+        fields += grouping.split(",")
     if "study_class" in fields:
         studies, _ = with_classes(studies)
     scored = ScoredReports(

@@ -229,8 +229,13 @@ def grouped_help(ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return each group's options with their help, but for hidden ones."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for param in ctx.command.get_params(ctx):
-        if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-            groups.setdefault(getattr(param, "group", "Help"), []).append(record)
+        if not isinstance(param, click.Option):
+            continue
+        record = param.get_help_record(ctx)
+        # A hidden option has none.
+        if record is not None:
+            group = getattr(param, "group", "Help")
+            groups.setdefault(group, []).append(record)
     return groups
 
 
@@ -260,7 +265,9 @@ _HELP_ALL = click.Option(
 
 def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator[str]:
     """Yield the arguments with the options that a command lacks under their new names."""
-    known = {name for param in params for name in param.opts}
+    known: set[str] = set()
+    for param in params:
+        known |= set(param.opts)
     noted = set()
     rest = iter(args)
     for arg in rest:
@@ -271,9 +278,14 @@ def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator
             if arg == "--":
                 yield from rest
             continue
-        if not equals and (value := next(rest, "")) == "":
-            raise click.UsageError(f"{name} needs a value")
-        pair = f"{key}{value}" if key else value.removeprefix("--")
+        if not equals:
+            value = next(rest, "")
+            if not value:
+                raise click.UsageError(f"{name} needs a value")
+        if key:
+            pair = f"{key}{value}"
+        else:
+            pair = value.removeprefix("--")
         if name not in noted:
             noted.add(name)
             click.echo(
@@ -305,10 +317,12 @@ def table_option(*tables: str) -> Any:  # noqa: ANN401
 
     def choose(ctx: Any, param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
         names = _split(ctx, param, value)
-        if unknown := [name for name in names if name not in tables]:
-            raise click.BadParameter(
-                f"there is no table {unknown[0]!r}; there are: {', '.join(tables)}"
-            )
+        for name in names:
+            if name not in tables:
+                known = ", ".join(tables)
+                raise click.BadParameter(
+                    f"there is no table {name!r}; there are: {known}"
+                )
         return names
 
     help_text = f"Print this table alone (repeatable): {', '.join(tables)}."
@@ -321,7 +335,9 @@ def list_option(declaration: str, help: str) -> Any:  # noqa: A002, ANN401
 
 
 def _split(_ctx: Any, _param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
-    names = [name.strip() for part in value for name in part.split(",")]
+    names: list[str] = []
+    for part in value:
+        names += [name.strip() for name in part.split(",")]
     if not all(names):
         raise click.BadParameter("an empty name")
     return tuple(names)

@@ -32,15 +32,14 @@ def runs(options: _Runs) -> None:
     from judge.tables.run import described_run, runs_document
 
     folders = options.folders or (RUNS,)
-    if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
+    missing = [str(folder) for folder in options.folders if not folder.is_dir()]
+    if missing:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
-    pattern = (f"{below}{MANIFEST}" for below in ("", "*/", "*/*/"))
-    paths = [
-        path.parent
-        for glob in pattern
-        for folder in folders
-        for path in folder.glob(glob)
-    ]
+    paths = []
+    # The run itself, a folder of runs, and a folder of such folders.
+    for below in ("", "*/", "*/*/"):
+        for folder in folders:
+            paths += [path.parent for path in folder.glob(f"{below}{MANIFEST}")]
     described = []
     for path in dict.fromkeys(paths):
         try:
@@ -142,7 +141,9 @@ def _print(run: RunFolder, form: str) -> None:
 class _Cite:
     runs: tuple[Path, ...] = argument("RUN...")
     form: str = format_option(
-        *("text", "latex", "bibtex"),
+        "text",
+        "latex",
+        "bibtex",
         text="text has both; latex the methods text, with \\cite; bibtex the references.",
     )
 

@@ -74,7 +74,8 @@ class _Candidates:
             id=self.columns.get("id"), reference=self.columns.get("reference")
         )
         studies = candidates.read_references(self.refs, fields, self.section)
-        if n_empty := sum(studies.omitted.values()):
+        n_empty = sum(studies.omitted.values())
+        if n_empty:
             note(f"{n_empty:,} of the references are empty, and left out")
         sample = studies.sample(self.n, self.seed)
         note(f"{len(sample):,} of {len(studies):,} studies, seed {self.seed}")
@@ -86,7 +87,10 @@ class _Output:
     GROUP = "Output"
 
     table: tuple[str, ...] = table_option(
-        *("detection", "false_alarms", "stability", "hostile")
+        "detection",
+        "false_alarms",
+        "stability",
+        "hostile",
     )
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
