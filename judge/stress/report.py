@@ -177,7 +177,7 @@ def read_answers(run: RunFolder) -> StressAnswers:
     table["unit"] = _units(run, columns, table)
     categories = totals(scale.categories)
     at_level = totals(scale.at_level)
-    is_true = _is_true(table["truth"], list(categories))
+    is_true = _is_true(table["truth"], scale.categories)
     right = (categories * is_true).sum(axis=1)
     grave = right
     if scale.level:
@@ -208,7 +208,7 @@ def _units(run: RunFolder, columns: Frame, table: Frame) -> Codes:
     return _joined(by_text, by_patient)
 
 
-def _is_true(truths: pd.Series, categories: Sequence[str]) -> Frame:
+def _is_true(truths: pd.Series, categories: Iterable[str]) -> Frame:
     """Return for each candidate which categories are right for its error."""
     letters = truths.fillna("").astype(str).str.split(",")
     columns: dict[str, list[bool]] = {}

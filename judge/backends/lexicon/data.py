@@ -247,8 +247,8 @@ class Lexicon(Entry):
     def _roles(self) -> Iterator[tuple[Sequence[str], Role]]:
         """Yield phrases with their role; the order is that of a phrase's roles in `phrases`."""
         for domain, rows in self.places.items():
-            for tags, spoken in rows:
-                yield spoken, Role(Kind.PLACE, domain, tags)
+            for tags, phrases in rows:
+                yield phrases, Role(Kind.PLACE, domain, tags)
         levels = {name: words for name, (_, words) in self.severity.items()}
         findings = {name: finding.words for name, finding in self.findings.items()}
         structures = {name: part.words for name, part in self.structures.items()}
@@ -335,7 +335,7 @@ class Lexicon(Entry):
         return name in whole.kind_of - whole.more_than
 
 
-def _named_in(entry: FindingEntry | Structure) -> Iterator[tuple[str, str]]:
+def _named_in(entry: Entry) -> Iterator[tuple[str, str]]:
     """Yield the names that an entry refers to, each with the part of the entry it stands in."""
     for part, value in entry:
         if isinstance(value, str):
