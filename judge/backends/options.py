@@ -123,7 +123,7 @@ def prompt_and_reply(
     if name is None and is_own:
         name = official.for_model(rubric.name, model)
     prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
-    wanted = prompt.reply
+    wanted: str | None = prompt.reply
     if prompt.layout == GREEN:
         wanted = TEXT
     if reply and wanted and reply != wanted:
@@ -136,7 +136,7 @@ def prompt_and_reply(
         )
     if reply not in (None, TEXT, STRUCTURED):
         raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
-    usual = TEXT
+    usual: str = TEXT
     if rubric.reply_model is not None and rubric.structured is None:
         usual = STRUCTURED
     return prompt, reply or wanted or usual

@@ -213,13 +213,13 @@ def _not_adding_up(rubric: Rubric, scored: pd.DataFrame, combined: pd.DataFrame)
     An error of several categories is counted in each: a sum above the total is only counted where
     the categories of every part add up.
     """
-    totals: dict[str | None, str] = {}
-    by_category: dict[str | None, list[str]] = defaultdict(list)
-    for (row, column), name in cuts(rubric).items():
+    totals: dict[str, str] = {}
+    by_category: dict[str, list[str]] = defaultdict(list)
+    for (row, column), measure in cuts(rubric).items():
         if row is None:
-            totals[column] = name
+            totals[column] = measure
         else:
-            by_category[column].append(name)
+            by_category[column].append(measure)
     differs = combined[[]].assign(differs=False)["differs"]
     for column, total in totals.items():
         names = by_category[column]

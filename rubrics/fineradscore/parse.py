@@ -393,7 +393,7 @@ def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
             raise UnparsedError("unexpected form", f"{key!r} is no correction")
         fields: dict[str, Any] = {}
         for name, said in entry.items():
-            fields[_FIELDS.get(name, name)] = said
+            fields[_FIELDS.get(name) or name] = said
         is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
         if is_deletion:
             fields["corrected"] = ""
@@ -510,9 +510,7 @@ def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
         last = max(draft.sources)
         # It goes before the partner of the next line of the reference that has one.
         after = [pair for pair in comparison.partners if pair[0] > last]
-        place = None
-        if after:
-            _, place = min(after)
+        place = min(after)[1] if after else None
         items.append(_to_item(draft, Edit("insert", place, text)))
     return Annotation(tuple(items))
 
