@@ -491,14 +491,14 @@ def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
     if not candidate:
         inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
     for discrepancy in displaced:
-        source = discrepancy.reference_sentence
-        if source is None:
+        lacking = discrepancy.reference_sentence
+        if lacking is None:
             continue
-        text = reference[source]
+        text = reference[lacking]
         if text in placed:
             placed[text].why.append(discrepancy)
         else:
-            inserted.setdefault(text, _Draft({source})).why.append(discrepancy)
+            inserted.setdefault(text, _Draft({lacking})).why.append(discrepancy)
     items = []
     for line, draft in sorted(changed.items()):
         text = " ".join(reference[source] for source in sorted(draft.sources))
