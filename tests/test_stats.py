@@ -22,7 +22,7 @@ from judge.stats.intervals import (
     ratio_interval,
     wilson,
 )
-from judge.stats.summary import TableBuilder, summarise, worst_rows
+from judge.stats.summary import TableBuilder, patients, summarise, worst_rows
 from judge.types import (
     Annotation,
     Category,
@@ -311,3 +311,9 @@ def test_a_summary_says_whose_intervals_they_are() -> None:
             assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
     with pytest.raises(JudgeError, match="'ward'"):
         summarise(builder.build(), GREEN, ["site"], "ward")
+
+
+def test_a_patient_is_one_field() -> None:
+    studies = table().assign(patient="p1", ward="w1")
+    with pytest.raises(JudgeError, match="names several fields"):
+        patients(studies, "patient,ward")

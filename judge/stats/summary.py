@@ -201,13 +201,17 @@ def patients(table: pd.DataFrame, field: str | None = None) -> tuple[str, Codes]
 
     The field is by default the first of the usual ones that the table has; `none` takes studies as
     independent. None too where no patient has several studies. Raises `JudgeError` for a field
-    that the table has not.
+    that the table lacks, and for several.
     """
     if field == "none":
         return None
     usual = FIELD_NAMES["patient"]
     if field is not None:
         check_fields([field], table.columns)
+        if field not in table.columns:
+            raise JudgeError(
+                f"{field!r} names several fields; the patient is one field"
+            )
         usual = (field,)
     name = next((name for name in usual if name in table.columns), None)
     if name is None:
