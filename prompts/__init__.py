@@ -73,8 +73,12 @@ def load(name: str, environ: Mapping[str, str] | None = None) -> Prompt:
     `JudgeError` for an unknown name, a faulty file, and an official prompt that is not downloaded.
     """
     if name in official.recipes():
-        return official.load(name, os.environ if environ is None else environ)
-    path = FOLDER / f"{name}.yaml" if name in names() else Path(name)
+        if environ is None:
+            environ = os.environ
+        return official.load(name, environ)
+    path = Path(name)
+    if name in names():
+        path = FOLDER / f"{name}.yaml"
     try:
         data, _ = read_yaml(path)
     except FileNotFoundError:

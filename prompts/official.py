@@ -86,13 +86,18 @@ class Recipe:
         if isinstance(value, list):
             return [self._fill(key, item, texts) for item in value]
         if isinstance(value, dict):
-            return {name: self._fill(name, item, texts) for name, item in value.items()}
+            filled_items = {}
+            for name, item in value.items():
+                filled_items[name] = self._fill(name, item, texts)
+            return filled_items
         if not isinstance(value, str):
             return value
         if key not in ("user", "user_in_context"):
             return Template(value).safe_substitute(texts)
         # The result is a template itself.
-        escaped = {name: str(text).replace("$", "$$") for name, text in texts.items()}
+        escaped: dict[str, str] = {}
+        for name, text in texts.items():
+            escaped[name] = str(text).replace("$", "$$")
         filled = Template(value).safe_substitute(escaped)
         for theirs, ours in self.variables.items():
             filled = filled.replace(f"{{{theirs}}}", f"${{{ours}}}")
@@ -173,8 +178,9 @@ def recipes() -> dict[str, Recipe]:
 def for_model(rubric: str, model: str) -> str | None:
     """Return the name of the only prompt that a local model was trained on, None for others."""
     for name, recipe in recipes().items():
-        pattern = recipe.models if recipe.rubric == rubric else None
-        if pattern is not None and re.search(pattern, model, re.IGNORECASE):
+        if recipe.rubric != rubric or recipe.models is None:
+            continue
+        if re.search(recipe.models, model, re.IGNORECASE):
             return name
     return None
 
@@ -206,7 +212,8 @@ def download(recipe: Recipe) -> dict[str, str]:
     for path in recipe.files:
         url = f"{HOST}/{recipe.repository}/{recipe.commit}/{path}"
         try:
-            sources[path] = httpx2.get(url, timeout=_TIMEOUT).raise_for_status().text
+            response = httpx2.get(url, timeout=_TIMEOUT)
+            sources[path] = response.raise_for_status().text
         except httpx2.HTTPError as error:
             remedy = "try again, or give a copy with --from FILE"
             raise JudgeError(f"cannot fetch {url} ({error}): {remedy}") from error
@@ -235,7 +242,10 @@ def fetch(
         raise JudgeError(
             f"no official prompt {name!r}; there are: {', '.join(recipes())}"
         )
-    sources = read_copy(recipe, copy) if copy else download(recipe)
+    if copy:
+        sources = read_copy(recipe, copy)
+    else:
+        sources = download(recipe)
     prompt = recipe.extract(sources)
     folder = folder_of(name, environ)
     for path, source in sources.items():

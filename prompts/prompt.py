@@ -228,14 +228,15 @@ class Prompt:
         if self.system:
             turns.append(Message("system", self.system))
         for shot in self.shots:
-            turns.append(
-                Message("user", self._question(shot.reference, shot.candidate or ""))
-            )
+            question = self._question(shot.reference, shot.candidate or "")
+            turns.append(Message("user", question))
             turns.append(Message("assistant", shot.reply))
         turns += self.turns
         # The context stands in the prompt's own place for it, or before the question.
-        inside = context if self.user_in_context else _NO_CONTEXT
-        before = _NO_CONTEXT if self.user_in_context else context
+        inside = _NO_CONTEXT
+        before = context
+        if self.user_in_context:
+            inside, before = before, inside
         if self.is_exact and modality == "xr":
             modality = None  # what all of these wordings are about
         if self.is_exact and (before or prior or modality):

@@ -126,7 +126,9 @@ class PageReading:
         """`BEGUN`, `DONE` or `NOT_JUDGED`."""
         if not self.done:
             return BEGUN
-        return NOT_JUDGED if self.cannot_judge else DONE
+        if self.cannot_judge:
+            return NOT_JUDGED
+        return DONE
 
 
 def new_reading(
@@ -192,7 +194,9 @@ def _fault_of_item(
         for facet in (tally.rows, tally.columns):
             if not item.labels.get(facet):
                 return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
-    end = len(record[item.side]) if item.side else 0
+    end = 0
+    if item.side:
+        end = len(record[item.side])
     if item.start is not None and not 0 <= item.start < (item.end or 0) <= end:
         return f"the marked words are outside the {item.side or 'report'}"
     if item.edit and not _fits(item.edit, rubric, record["candidate"]):
@@ -240,7 +244,9 @@ def finished(
         if reading.done and reader in (None, reading.reader)
     }
     if not last:
-        whose = f" of {reader!r}" if reader else ""
+        whose = ""
+        if reader:
+            whose = f" of {reader!r}"
         raise JudgeError(f"{path} has no finished reading{whose}")
     records = {record["study_id"]: record for record in run.records()}
     for reading in last.values():
@@ -259,7 +265,8 @@ def finished(
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
     exported = []
     sample = kept_sample(run)
-    for name in sorted({name for name, _ in last}):
+    names = {name for name, _ in last}
+    for name in sorted(names):
         readings = []
         for study_id, record in records.items():
             if (name, study_id) in last:
@@ -291,7 +298,9 @@ def _readings(
     run: RunFolder, sample: Sample | None, reader: str, readings: Sequence[Reading]
 ) -> Readings:
     study_ids = {reading.study.study_id for reading in readings}
-    drawn = read_of(run, sample, study_ids) if sample else None
+    drawn = None
+    if sample:
+        drawn = read_of(run, sample, study_ids)
     notes = []
     if sample and not drawn:
         n = counted(len(readings), "study is", "studies are")
@@ -300,12 +309,15 @@ def _readings(
     if n_unjudged:
         unjudged = counted(n_unjudged, "study", "studies")
         notes.append(f"the reader could not judge {unjudged}: figures are of the rest")
+    own_categories: Sequence[str] = ()
+    if run.reading:
+        own_categories = run.reading.own
     return Readings(
         reader=reader,
         rubric=run.rubric.name,
         readings=readings,
         lacks=_lacks(run, readings),
-        own_categories=run.reading.own if run.reading else (),
+        own_categories=own_categories,
         section=known_section(run.manifest.section) or "report",
         notes=tuple(notes),
         class_source=run.manifest.class_source or "none",

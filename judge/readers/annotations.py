@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -160,8 +160,13 @@ def open_file(source: str, encoding: str | None = None) -> File:
         data = jsonio.read(text)
     except jsonio.JsonError as error:
         raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
-    first = data[0] if isinstance(data, list) and data else data
-    keys = first if isinstance(first, dict) else ()
+    # The first record of a list has the names of the columns.
+    first = data
+    if isinstance(data, list) and data:
+        first = data[0]
+    keys: Iterable[str] = ()
+    if isinstance(first, dict):
+        keys = first
     return File(name, digest, columns=dict.fromkeys(keys, ()), data=data)
 
 
@@ -358,21 +363,31 @@ def _study_set(
     section: str | None,
 ) -> StudySet:
     studies = [reading.study for reading in readings.readings]
-    names = dict.fromkeys(name for study in studies for name in study.fields)
-    columns = {
-        name: one_type([study.fields.get(name) for study in studies]) for name in names
-    }
-    columns = {
-        name: column for name, column in columns.items() if set(column) != {None}
-    }
+    names: dict[str, None] = {}
+    for study in studies:
+        names |= dict.fromkeys(study.fields)
+    columns = {}
+    for name in names:
+        column = one_type([study.fields.get(name) for study in studies])
+        if set(column) != {None}:
+            columns[name] = column
     fields = rename_reserved(columns, reserved_names(rubric))
     pairs = zip(columns, fields, strict=True)
     renamed = [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
     models = {str(value) for value in columns.get("model", ()) if value is not None}
     if not models and readings.source:
         models = {model_of(readings.source) or ""}
+    if not model and len(models) == 1:
+        model = models.pop()
     references = tuple(study.reference for study in studies)
-    left_out = readings.left_out
+    class_field = None
+    if any(study.study_class for study in studies):
+        class_field = "study_class"
+    omitted: dict[str, int] = {}
+    omitted_ids: dict[str, tuple[str, ...]] = {}
+    if readings.left_out:
+        omitted["unreadable"] = len(readings.left_out)
+        omitted_ids["unreadable"] = tuple(readings.left_out)
     return StudySet(
         study_ids=tuple(study.study_id for study in studies),
         references=references,
@@ -382,14 +397,12 @@ def _study_set(
         full_references=references,
         section=section or readings.section,
         fields=fields,
-        class_field="study_class"
-        if any(study.study_class for study in studies)
-        else None,
-        model=model or (models.pop() if len(models) == 1 else None) or None,
+        class_field=class_field,
+        model=model or None,
         inputs=tuple(inputs),
         notes=(*readings.notes, *renamed),
-        omitted={"unreadable": len(left_out)} if left_out else {},
-        omitted_ids={"unreadable": tuple(left_out)} if left_out else {},
+        omitted=omitted,
+        omitted_ids=omitted_ids,
     )
 
 
@@ -400,16 +413,14 @@ def _write_run(
     studies: StudySet,
     rubric: Rubric,
 ) -> None:
-    class_source, left_out = readings.class_source, readings.left_out
+    class_source = readings.class_source
+    left_out = readings.left_out
     if class_source is None:
-        has_references = any(studies.references)
-        studies, class_source = (
-            with_classes(studies) if has_references else (studies, "none")
-        )
-    name, now = (
-        f"{READER}{readings.reader}",
-        datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+        class_source = "none"
+        if any(studies.references):
+            studies, class_source = with_classes(studies)
+    name = f"{READER}{readings.reader}"
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     reader_version = f"{name}+{_digest(readings)}"
     notes = [
         f"numbers that need it are undefined: {why}"

@@ -30,21 +30,26 @@ def read(
         names = ", ".join((*LAYOUTS, AUTO, "readings"))
         raise JudgeError(f"unknown layout {name!r}; there are: {names}")
     files = [open_file(source, encoding) for source in sources]
-    if len({file.sha256 for file in files}) < len(files):
+    contents = {file.sha256 for file in files}
+    if len(contents) < len(files):
         raise JudgeError("a file is named twice; name each once")
     layout = _layout_of(name, files)
     table = layout.read(files, reader)
     inputs = []
     for source, file in zip(sources, files, strict=True):
         # A file with the candidates counts as both sides, like a file of studies.
-        role = "both" if file.name == table.source else "readings"
+        role = "readings"
+        if file.name == table.source:
+            role = "both"
         inputs.append(InputFile(source, role, file.sha256, len(file)))
     return layout.name, table.readings(), tuple(inputs)
 
 
 def _layout_of(name: str, files: Sequence[File]) -> Layout:
     """Return the layout of some files; raises `JudgeError` unless it is one that fits."""
-    wanted = [LAYOUTS[name]] if name != AUTO else list(LAYOUTS.values())
+    wanted = list(LAYOUTS.values())
+    if name != AUTO:
+        wanted = [LAYOUTS[name]]
     fitting = [layout for layout in wanted if layout.fits(files)]
     if len(fitting) == 1:
         layout = fitting[0]

@@ -61,12 +61,18 @@ def sampled(
     and 1. Raises `JudgeError` where a different sample is stored, and as `draw` does.
     """
     known = kept_sample(run)
-    by = tuple(dict.fromkeys(by or (known.by if known else DEFAULT_BY)))
-    if known and (seed not in (None, known.seed) or by != known.by):
-        how = f"drawn with --seed {known.seed} --by {','.join(known.by)}"
-        raise JudgeError(
-            f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it"
-        )
+    if not by:
+        by = DEFAULT_BY
+        if known:
+            by = known.by
+    by = tuple(dict.fromkeys(by))
+    if known:
+        is_same_seed = seed in (None, known.seed)
+        if not is_same_seed or by != known.by:
+            how = f"drawn with --seed {known.seed} --by {','.join(known.by)}"
+            raise JudgeError(
+                f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it"
+            )
     if known and (n is None or n <= len(known.order)):
         return known
     if n is None:
@@ -99,12 +105,16 @@ def kept_sample(run: RunFolder) -> Sample | None:
         with open_regular(path) as file:
             sample: Sample = adapter(Sample).validate_json(file.read(), strict=True)
     except (OSError, ValidationError) as error:
-        why = first_of(error) if isinstance(error, ValidationError) else error.strerror
+        if isinstance(error, ValidationError):
+            why = first_of(error)
+        else:
+            why = str(error.strerror)
         raise JudgeError(
             f"{path} cannot be read ({why}): remove it, draw again"
         ) from error
     columns = _columns(run, sample.by)
-    if draw(columns, len(sample.order), by=sample.by, seed=sample.seed) != sample:
+    again = draw(columns, len(sample.order), by=sample.by, seed=sample.seed)
+    if again != sample:
         raise JudgeError(
             f"{path} is no sample of the run as it is now: remove it, draw again"
         )
@@ -152,7 +162,10 @@ def draw(
         ranks = [(random_rank(seed, study_id), study_id) for study_id in study_ids]
         ranked = sorted(ranks)
         for k, (rank, study_id) in enumerate(ranked):
-            turn = 0.0 if k < LEAST else (2 * k + 1) / len(study_ids)
+            # The first of each stratum come before all turns.
+            turn = 0.0
+            if k >= LEAST:
+                turn = (2 * k + 1) / len(study_ids)
             places.append((min(k, LEAST), turn, rank, study_id))
     order = tuple(study_id for *_, study_id in sorted(places)[:n])
     return Sample(seed, tuple(by), _strata(columns, by, order), order)
@@ -162,7 +175,8 @@ def _keys(
     columns: Mapping[str, Sequence[Any]], by: Sequence[str]
 ) -> dict[str, tuple[Any, ...]]:
     """Return each study's values of the fields `by`, which name its stratum."""
-    keys = zip(*(columns[name] for name in by), strict=True)
+    fields = [columns[name] for name in by]
+    keys = zip(*fields, strict=True)
     return dict(zip(columns["study_id"], keys, strict=True))
 
 

@@ -86,7 +86,9 @@ def columns_of_list(name: str, values: Sequence[Any], below: str = "") -> Column
         return {TEXT: list(values)}
     for number, record in enumerate(values, 1):
         if not isinstance(record, Mapping):
-            place = f" of {below!r}" if below else ""
+            place = ""
+            if below:
+                place = f" of {below!r}"
             raise JudgeError(
                 f"{name}: record {number}{place} is {_described(record)}, and others are objects "
                 "of fields; write all records alike"
@@ -95,7 +97,10 @@ def columns_of_list(name: str, values: Sequence[Any], below: str = "") -> Column
     fields: dict[Any, None] = {}
     for record in values:
         fields |= dict.fromkeys(record)
-    return {str(field): [record.get(field) for record in values] for field in fields}
+    columns: Columns = {}
+    for field in fields:
+        columns[str(field)] = [record.get(field) for record in values]
+    return columns
 
 
 def _check_texts(name: str, values: Sequence[Any]) -> None:
@@ -134,11 +139,10 @@ def _columns_of_object(
     if _is_keyed(entries, several=several):
         return columns_of_keyed(name, entries), ""
     # An empty list holds no records.
-    lists = {
-        str(key): value
-        for key, value in entries.items()
-        if isinstance(value, list) and value
-    }
+    lists: dict[str, list[Any]] = {}
+    for key, value in entries.items():
+        if isinstance(value, list) and value:
+            lists[str(key)] = value
     if len(lists) == 1:
         ((below, values),) = lists.items()
         return columns_of_list(name, values, below), below
@@ -146,8 +150,9 @@ def _columns_of_object(
         ((key, value),) = entries.items()
         if isinstance(value, Mapping):
             columns, inner = _columns_of_object(name, value, named, several=several)
-            path = f"{key}.{inner}" if inner else str(key)
-            return columns, path
+            if inner:
+                return columns, f"{key}.{inner}"
+            return columns, str(key)
     keys = join_names(map(str, entries))
     if lists:
         raise JudgeError(
@@ -182,7 +187,9 @@ def _is_keyed(entries: Mapping[Any, Any], *, several: bool) -> bool:
         return any(map(_has_report, records))
     if records:
         is_nested = len(entries) == 1 and not _has_report(records[0])
-        return not (is_nested and any(map(_has_records, records[0].values())))
+        if not is_nested:
+            return True
+        return not any(map(_has_records, records[0].values()))
     if not lists:
         return True
     keys_of_lists = [key for key, value in entries.items() if isinstance(value, list)]
@@ -250,7 +257,9 @@ def _columns_as_lists(
         return None
     lengths = {len(column) for column in columns.values()}
     has_known = any(normalise_name(name) in known for name in columns)
-    return columns if has_known and len(lengths) == 1 else None
+    if not has_known or len(lengths) != 1:
+        return None
+    return columns
 
 
 def _split_columns(
@@ -259,7 +268,9 @@ def _split_columns(
     """Return the columns of pandas' orient="split", None for another shape."""
     if not {"columns", "data"} <= {*entries} <= {"columns", "data", "index"}:
         return None
-    names, rows, index = entries["columns"], entries["data"], entries.get("index")
+    names = entries["columns"]
+    rows = entries["data"]
+    index = entries.get("index")
     if not isinstance(names, list) or not isinstance(rows, list):
         return None
     if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
@@ -283,4 +294,6 @@ def _described(value: object) -> str:
         return "a text"
     if isinstance(value, list):
         return "a list"
-    return "empty" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "empty"
+    return f"a {type(value).__name__}"

@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from os.path import isdir
 from pathlib import Path, PurePath
 from typing import Any
@@ -70,9 +71,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _SEPARATOR = re.compile(r'\A"?sep=(.)"?[ \t]*\r?(?:\n|\Z)', re.IGNORECASE)
-_COLUMN_NAMES = {
-    normalise_name(name) for names in FIELD_NAMES.values() for name in names
-}
+_COLUMN_NAMES = set(map(normalise_name, chain.from_iterable(FIELD_NAMES.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +98,13 @@ class Table:
         # pandas' orient="index" numbers the rows: two such files would be joined by row.
         is_numbered = self.columns.get(KEYS) == [str(row) for row in range(len(self))]
         has_keys = KEYS in self.columns and not is_numbered
-        known = [] if has_keys else columns_for(self.columns, "id")
-        others = [self.index, KEYS, FILE_NAMES, *UNNAMED]
-        return known + [
-            name for name in others if name in self.columns and name not in known
-        ]
+        found: list[str] = []
+        if not has_keys:
+            found += columns_for(self.columns, "id")
+        for name in (self.index, KEYS, FILE_NAMES, *UNNAMED):
+            if name in self.columns and name not in found:
+                found.append(name)
+        return found
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> InputTable:
@@ -112,7 +113,9 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> InputTabl
     Records without ids are numbered from 1. Raises `JudgeError` for what cannot be read.
     """
     table = read_table(source, role, fields)
-    option = "--metrics" if role == "metrics" else "--column id"
+    option = "--column id"
+    if role == "metrics":
+        option = "--metrics"
     return by_id(table, _id_field(table, fields.id, option))
 
 
@@ -146,12 +149,13 @@ def read_table(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Tab
         elif spreadsheets.is_workbook(data):
             columns = spreadsheets.read(name, data, MAX_INPUT)
         else:
-            columns, below = _read_text(
-                name, decode(name, data, fields.encoding), fields
-            )
+            text = decode(name, data, fields.encoding)
+            columns, below = _read_text(name, text, fields)
     table = _cleaned(Table(name=name, columns=columns, first=1))
     file = InputFile(source, role, digest, len(table))
-    notes = (f"{name}: the records are those below {below!r}",) if below else ()
+    notes: tuple[str, ...] = ()
+    if below:
+        notes = (f"{name}: the records are those below {below!r}",)
     return replace(table, file=file, notes=notes)
 
 
@@ -192,10 +196,9 @@ def _cleaned(table: Table) -> Table:
     _check_names(table.name, list(table.columns))
     if not len(table):
         raise JudgeError(f"{table.name} holds no study")
-    columns = {
-        replace_surrogates(field): list(map(_clean, values))
-        for field, values in table.columns.items()
-    }
+    columns: Columns = {}
+    for field, values in table.columns.items():
+        columns[replace_surrogates(field)] = [_clean(value) for value in values]
     return replace(table, columns=columns)
 
 
@@ -212,9 +215,13 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
 def to_id(value: object) -> str | None:
     """Return an id as text, None for a missing value; 17.0 becomes 17."""
     if isinstance(value, str):
-        return replace_surrogates(value) if value.strip() else None
+        if not value.strip():
+            return None
+        return replace_surrogates(value)
     if isinstance(value, float) and math.isfinite(value):
-        return str(int(value)) if value.is_integer() else repr(value)
+        if value.is_integer():
+            return str(int(value))
+        return repr(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return None
@@ -225,9 +232,14 @@ def read_content(source: str) -> tuple[str, bytes, str]:
 
     Return the name for messages, the bytes, and the SHA-256 of the bytes as they were stored.
     """
-    name = "standard input" if source == STDIN else source
+    name = source
+    if source == STDIN:
+        name = "standard input"
     try:
-        data = sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
+        if source == STDIN:
+            data = sys.stdin.buffer.read()
+        else:
+            data = Path(source).read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         if data.startswith(_GZIP):
             data = _unpack(name, gzip.GzipFile(fileobj=io.BytesIO(data)))
@@ -341,7 +353,10 @@ def _read_folder(source: str, encoding: str | None) -> tuple[str, Columns, str]:
         _check_size(source, n_bytes)
         digest.update(f"{sha256}  {name}\n".encode("utf-8", "surrogateescape"))
         # A model may have written nothing.
-        reports.append(decode(place, data, encoding) if data.strip() else "")
+        report = ""
+        if data.strip():
+            report = decode(place, data, encoding)
+        reports.append(report)
     ids = [PurePath(name).name[: -len(".txt")] for name in texts]
     return source, {FILE_NAMES: ids, TEXT: reports}, digest.hexdigest()
 
@@ -429,7 +444,10 @@ def read_delimited(name: str, text: str) -> Columns:
     if not text.strip():
         raise JudgeError(f"{name} holds no study")
     first = text.lstrip("\r\n").splitlines()[0]
-    delimiter = separator[1] if separator else max(",\t;", key=first.count)
+    if separator:
+        delimiter = separator[1]
+    else:
+        delimiter = max(",\t;", key=first.count)
     csv.field_size_limit(2**31 - 1)  # else 131,072
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
@@ -439,7 +457,7 @@ def read_delimited(name: str, text: str) -> Columns:
             if not names:
                 names = _header_names(row)
             elif len(row) == len(names):
-                rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
+                rows.append(list(map(_cell, row)))
             else:
                 cells = f"has {len(row)} cells and the header {len(names)}"
                 if len(names) == 1:
@@ -457,7 +475,17 @@ def read_delimited(name: str, text: str) -> Columns:
             f"{name} holds no study: {why}; a file with a report a line is a .txt"
         )
     _check_names(name, names)
-    return {field: [row[column] for row in rows] for column, field in enumerate(names)}
+    columns: Columns = {}
+    for number, field in enumerate(names):
+        columns[field] = [row[number] for row in rows]
+    return columns
+
+
+def _cell(text: str) -> str | None:
+    # pandas writes a missing value so; "NA" and the like may be words of a report.
+    if text in ("NaN", "nan"):
+        return None
+    return text
 
 
 def _header_names(cells: Sequence[str]) -> list[str]:
@@ -473,7 +501,8 @@ def by_id(table: Table, id_field: str | None) -> InputTable:
 
     Raises `JudgeError` for a record without an id.
     """
-    columns, count = dict(table.columns), len(table)
+    columns = dict(table.columns)
+    count = len(table)
     if id_field is None:
         values: list[Any] = list(range(table.first, table.first + count))
     else:

@@ -153,20 +153,22 @@ def _find_fields(
         names: list[str] = []
         for role in roles:
             names += columns_for(frame.columns, role)
-        names = [
-            name for name in names if name not in taken and _may_be_reports(frame, name)
-        ]
-        names = [name for name in names if _has_reports(frame[name])] or names
-        if not names:
+        free = [name for name in names if name not in taken]
+        likely = [name for name in free if _may_be_reports(frame, name)]
+        # Blank columns count only where all are blank.
+        filled = [name for name in likely if _has_reports(frame[name])]
+        candidates = filled or likely
+        if not candidates:
             continue
-        texts = list(frame[names[0]])
-        odd = [name for name in names if list(frame[name]) != texts]
+        first = candidates[0]
+        texts = list(frame[first])
+        odd = [name for name in candidates if list(frame[name]) != texts]
         if odd:
             raise JudgeError(
                 f"{table.name}: say by --column {side} which field holds the {side}: "
-                f"{join_names([names[0], *odd])}"
+                f"{join_names([first, *odd])}"
             )
-        fields[part] = names[0]
+        fields[part] = first
     return fields
 
 
@@ -175,7 +177,10 @@ def _may_be_reports(frame: pd.DataFrame, name: str) -> bool:
 
     A number may be called `target`; a list is refused later, with a word about --references.
     """
-    return name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name])
+    if name == TEXT:
+        return True
+    column = frame[name]
+    return _may_be_text(column) or list in map(type, column)
 
 
 def is_report_field(name: str, column: Iterable[object]) -> bool:
@@ -211,9 +216,9 @@ def read_reports(
     and one that lacks a section otherwise is "" there. Blank sections of a whole report are left
     out of it. Raises `JudgeError` for a value that is no text.
     """
-    columns = {
-        part: _texts(table, fields.get(part)) for part in (*_SECTION_ROLES, WHOLE)
-    }
+    columns: dict[str, list[str | None]] = {}
+    for part in (*_SECTION_ROLES, WHOLE):
+        columns[part] = _texts(table, fields.get(part))
     rows: list[dict[str, str | None]] = []
     split: dict[str, SplitReport] = {}
     for at, study_id in enumerate(table.frame.index):
@@ -276,12 +281,14 @@ def _whole_report(whole: str | None, sections: Mapping[str, str | None]) -> str 
     """Return a whole report without its blank sections, or one made of its sections."""
     if not says_nothing(whole):
         report = without_blank_sections(str(whole))
-        return None if says_nothing(report) else report
-    filled = [
-        f"{section.label}: {sections[section.name]}"
-        for section in JUDGED_SECTIONS
-        if sections[section.name]
-    ]
+        if says_nothing(report):
+            return None
+        return report
+    filled: list[str] = []
+    for section in JUDGED_SECTIONS:
+        text = sections[section.name]
+        if text:
+            filled.append(f"{section.label}: {text}")
     return " ".join(filled) or None
 
 
@@ -293,7 +300,7 @@ def _texts(table: InputTable, name: str | None) -> list[str | None]:
     for study_id, cell in table.frame[name].items():
         value = cell
         if isinstance(value, list | tuple) and len(value) < 2:
-            value = value[0] if value else None
+            value = next(iter(value), None)
         if value is None:
             texts.append(None)
         elif isinstance(value, str):

@@ -80,11 +80,14 @@ def read(name: str, data: bytes, most: int) -> Columns:
 
 def _without_blanks(rows: list[list[Any]]) -> list[list[Any]]:
     """Return the rows that hold something, without the blank cells to their right."""
-    kept = [row for row in rows if any(cell not in (None, "") for cell in row)]
+    kept: list[list[Any]] = []
     width = 0
-    for row in kept:
+    for row in rows:
         filled = [at for at, cell in enumerate(row, 1) if cell not in (None, "")]
-        width = max(width, filled[-1])
+        if filled:
+            kept.append(row)
+            width = max(width, filled[-1])
+    # Rows may differ in length.
     return [row[:width] + [None] * (width - len(row)) for row in kept]
 
 
@@ -92,16 +95,19 @@ def _columns(name: str, rows: list[list[Any]]) -> Columns:
     header, *records = rows
     names = []
     for number, cell in enumerate(header, 1):
-        title = "" if cell is None else str(_plain(cell)).strip()
+        title = ""
+        if cell is not None:
+            title = str(_plain(cell)).strip()
         names.append(title or f"column_{number}")
     repeated = sorted({title for title in names if names.count(title) > 1})
     if repeated:
         raise JudgeError(
             f"{name} has two columns named {', '.join(repeated)}; rename one"
         )
-    return {
-        title: [_plain(row[at]) for row in records] for at, title in enumerate(names)
-    }
+    columns: Columns = {}
+    for at, title in enumerate(names):
+        columns[title] = [_plain(row[at]) for row in records]
+    return columns
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -85,7 +86,9 @@ class JudgeContext:
         for shown in self.context:
             for name, value in read_context(shown, fields[shown]).items():
                 context.setdefault(name, value)
-        prior = prior_report(fields[self.prior]) if self.prior else None
+        prior = None
+        if self.prior:
+            prior = prior_report(fields[self.prior])
         return {"context": context, "prior": prior, "modality": self.modality}
 
     @property
@@ -99,11 +102,12 @@ class JudgeContext:
             "prior": (self.prior,),
             "modality": (self.modality,),
         }
-        named = {
-            part: [_quoted(name) for name in names if name]
-            for part, names in fields.items()
-        }
-        return {part: names for part, names in named.items() if names}
+        shown: dict[str, list[str]] = {}
+        for part, names in fields.items():
+            quoted = [_quoted(name) for name in names if name]
+            if quoted:
+                shown[part] = quoted
+        return shown
 
 
 def attach_context(
@@ -151,35 +155,46 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
 
     Tags around the value (`<context>...</context>`) are taken off; what says nothing is left out.
     """
-    text = "" if value is None else _without_tags(as_text(value))
-    try:
-        data = jsonio.read(text, nan=True) if text.startswith("{") else None
-    except jsonio.JsonError:
-        data = None  # words that begin with a bracket
-    labels = [*_LABEL.finditer(text)]
-    if isinstance(data, dict):
-        parts = [
-            (name, as_text(said)) for name, said in data.items() if said is not None
-        ]
-    elif labels and not text[: labels[0].start()].strip():
-        ends = [label.start() for label in labels[1:]] + [len(text)]
-        parts = []
-        for label, end in zip(labels, ends, strict=True):
-            name = label["name"] or label["glued"]
-            parts.append((name, text[label.end() : end]))
-    else:
-        parts = [(field, text)]
     said: dict[str, str] = {}
-    for label, words in parts:
+    for label, text in _context_parts(field, value):
         name = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")
-        words = " ".join(words.split()).strip(" ;,")
-        if name in ("age", "gender", "sex"):
+        words = " ".join(text.split()).strip(" ;,")
+        if name == "gender":
+            name = "sex"
+        if name in ("age", "sex"):
             words = words.removesuffix(".")
         if name == "age":
+            # A column of whole numbers with a gap is one of floats.
             words = re.sub(r"\A(\d+)\.0\Z", r"\1", words)
         if not _is_missing(words):
-            said.setdefault("sex" if name == "gender" else name, words)
+            said.setdefault(name, words)
     return said
+
+
+def _context_parts(field: str, value: object) -> list[tuple[str, str]]:
+    """Return the parts of a field's value, each with its label: the field's name without one."""
+    text = ""
+    if value is not None:
+        text = _without_tags(as_text(value))
+    data = None
+    if text.startswith("{"):
+        # Words may begin with a bracket.
+        with suppress(jsonio.JsonError):
+            data = jsonio.read(text, nan=True)
+    parts: list[tuple[str, str]] = []
+    if isinstance(data, dict):
+        for name, said in data.items():
+            if said is not None:
+                parts.append((name, as_text(said)))
+        return parts
+    labels = [*_LABEL.finditer(text)]
+    if not labels or text[: labels[0].start()].strip():
+        return [(field, text)]
+    ends = [label.start() for label in labels[1:]]
+    for label, end in zip(labels, [*ends, len(text)], strict=True):
+        name = label["name"] or label["glued"]
+        parts.append((name, text[label.end() : end]))
+    return parts
 
 
 def _without_tags(text: str) -> str:
@@ -197,8 +212,12 @@ def _is_missing(text: str) -> bool:
 
 def prior_report(value: object) -> str | None:
     """Return a prior report as text; None for a missing value."""
-    text = "" if value is None else as_text(value)
-    return None if _is_missing(text) else text
+    if value is None:
+        return None
+    text = as_text(value)
+    if _is_missing(text):
+        return None
+    return text
 
 
 def compares(report: str) -> bool:
@@ -300,7 +319,11 @@ class StudySet:
 
 def first_ids(ids: Sequence[str]) -> str:
     """Return the first few ids, each cut to a readable length."""
-    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:5]]
+    shown: list[str] = []
+    for text in ids[:5]:
+        if len(text) > 60:
+            text = text[:57] + "..."
+        shown.append(text)
     if len(ids) > 5:
         shown.append("...")
     return ", ".join(shown)

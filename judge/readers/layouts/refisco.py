@@ -69,14 +69,19 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         first = readings[reader, study_id][0]
         candidates = impressions[study_id]
         # Readers who saw other lines of an impression read another candidate.
-        name = study_id if len({*candidates.values()}) == 1 else f"{study_id}/{reader}"
+        name = study_id
+        if len({*candidates.values()}) > 1:
+            name = f"{study_id}/{reader}"
+        patient = None
+        if study_id != first["id"]:
+            patient = first["id"]
         table.describe(
             name,
             first.place,
             candidate=candidates[reader],
             indication=first["indication"],
             model=first["source"],
-            patient=first["id"] if study_id != first["id"] else None,
+            patient=patient,
         )
         for error in study_errors:
             table.add((reader, name), **error)
@@ -109,8 +114,10 @@ def _start_of(row: Row, parts: list[str], sentences: list[str], after: int) -> i
     starts = [at for at in range(len(sentences)) if sentences[at : at + n] == parts]
     if not starts:
         raise row.fault("the line is not in the report")
-    later = [at for at in starts if at >= after]
-    return later[0] if later else starts[0]
+    for at in starts:
+        if at >= after:
+            return at
+    return starts[0]
 
 
 def _errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
@@ -122,7 +129,9 @@ def _errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         original = row["impression_original"]
         edited = row.needed("impression_edited")
         level = row.choice("score", _SCORES)
-        parts = lines(original) if original else []
+        parts: list[str] = []
+        if original:
+            parts = lines(original)
         start = _start_of(row, parts, sentences, after=end)
         end = start + len(parts)
         is_kept = edited == original or edited.casefold() == "[no edit]"
@@ -139,10 +148,18 @@ def _errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         edit = None
         if original is None:
             # None inserts at the end of the report.
-            edit = Edit("insert", start if start < len(sentences) else None, edited)
+            line = None
+            if start < len(sentences):
+                line = start
+            edit = Edit("insert", line, edited)
         elif len(parts) > 1:
-            wanted = "should not be said" if is_deleted else f'should say "{edited}"'
-            note = f": {text}" if text else ""
+            # An edit is of one line: one of several is told in words.
+            wanted = f'should say "{edited}"'
+            if is_deleted:
+                wanted = "should not be said"
+            note = ""
+            if text:
+                note = f": {text}"
             text = f'"{original}" {wanted}{note}'
         elif is_deleted:
             edit = Edit("delete", start, "")

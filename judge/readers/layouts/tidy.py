@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from judge.readers.annotations import (
     FINERADSCORE,
@@ -38,13 +38,21 @@ _ERROR_COLUMNS = (
 )
 
 
+def _rubric(*, is_green: bool) -> Literal["green", "fineradscore"]:
+    if is_green:
+        return GREEN
+    return FINERADSCORE
+
+
 def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read a user's own table: a row an error, or a count of errors."""
     (file,) = files
     rows = file.rows()
-    grade = "significant" if file.has("significant") else "level"
+    grade = "level"
+    if file.has("significant"):
+        grade = "significant"
     is_green = grade == "significant" or not _are_severities(rows)
-    table = AnnotationTable(rubric=GREEN if is_green else FINERADSCORE)
+    table = AnnotationTable(rubric=_rubric(is_green=is_green))
     if file.has("candidate"):
         table.source = file.name
     models = defaultdict(set)
@@ -74,7 +82,9 @@ def _read(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             table.fields[key] = _further_fields(study_rows)
             for error in errors:
                 table.add(key, **error)
-    table.lacks = {} if has_category else {CATEGORY.name: NO_CATEGORY}
+    table.lacks = {}
+    if not has_category:
+        table.lacks = {CATEGORY.name: NO_CATEGORY}
     if not is_green:
         table.lacks = {**table.lacks, EDIT: NO_EDIT}
     elif not has_matched:
@@ -121,7 +131,10 @@ def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str
         category = MATCHED
     elif category:
         known = category_of(category)
-        category = known.value if known else category_name(category)
+        if known:
+            category = known.value
+        else:
+            category = category_name(category)
         if category is None:
             raise row.fault(
                 f"category is {row['category']!r}; it must be a to f, 1 to 6, or words"
