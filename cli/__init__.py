@@ -93,9 +93,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 A new command is one line here. The rubrics stand at the top, before `check`.
 """
-_COMMANDS = {
-    name: entry for group in COMMANDS.values() for name, entry in group.items()
-}
+_COMMANDS: dict[str, tuple[str, str]] = {}
+for _group in COMMANDS.values():
+    _COMMANDS |= _group
 _RUBRICS = ("green", "fineradscore", "crimson", "facts", "counts", "direct")
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
@@ -114,7 +114,8 @@ class _UserError(click.ClickException):
 def _short_help(name: str) -> str:
     if name in _COMMANDS:
         return _COMMANDS[name][1]
-    if packages := plugins.RUBRICS.packages(name):
+    packages = plugins.RUBRICS.packages(name)
+    if packages:
         return f"A rubric of {' and '.join(packages)}."
     return rubrics.summary(name)
 
@@ -132,7 +133,10 @@ def command_groups() -> dict[str, list[str]]:
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [name for names in command_groups().values() for name in names]
+        commands: list[str] = []
+        for names in command_groups().values():
+            commands += names
+        return commands
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in (*_COMMANDS, *rubrics.names()):

@@ -273,5 +273,8 @@ def challenge(
         patient_field=patient_field,
     )
     written = write_challenge(comparisons, out, info)
-    note_once(text for comparison in comparisons.values() for text in comparison.notes)
+    notes: list[str] = []
+    for comparison in comparisons.values():
+        notes += comparison.notes
+    note_once(notes)
     note(f"challenge  {len(written)} files in {out}")

@@ -193,7 +193,8 @@ def _in_batches(
         if session.cache is not None:
             from judge.batching.ledger import pending
 
-            if names := pending(session.folder, session.kind):
+            names = pending(session.folder, session.kind)
+            if names:
                 listener.say(
                     f"Such questions are being answered in batches ({names}): asked here again, "
                     "they are paid for twice. With --batch the run waits for them."

@@ -92,7 +92,9 @@ def metrics(
 
     chosen = check(names or ["bleu2"])
     studies, _ = read_studies(ReportOptions(**values), preds, refs)
-    fields = [name for grouping in by for name in grouping.split(",")]
+    fields: list[str] = []
+    for grouping in by:
+        fields += grouping.split(",")
     if "study_class" in fields:
         studies, _ = with_classes(studies)
     scored = ScoredReports(

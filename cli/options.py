@@ -149,6 +149,7 @@ def grouped_help(ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     for param in ctx.command.get_params(ctx):
         if isinstance(param, click.Option):
             record = param.get_help_record(ctx)
+            # A hidden option has none.
             if record is not None:
                 groups.setdefault(_group_of(param), []).append(record)
     return groups
@@ -188,7 +189,9 @@ _HELP_ALL = click.Option(
 
 def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator[str]:
     """Yield the arguments with the options that a command lacks under their new names."""
-    known = {name for param in params for name in param.opts}
+    known: set[str] = set()
+    for param in params:
+        known |= set(param.opts)
     noted = set()
     rest = iter(args)
     for arg in rest:
@@ -199,9 +202,14 @@ def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator
             if arg == "--":
                 yield from rest
             continue
-        if not equals and (value := next(rest, "")) == "":
-            raise click.UsageError(f"{name} needs a value")
-        pair = f"{key}{value}" if key else value.removeprefix("--")
+        if not equals:
+            value = next(rest, "")
+            if not value:
+                raise click.UsageError(f"{name} needs a value")
+        if key:
+            pair = f"{key}{value}"
+        else:
+            pair = value.removeprefix("--")
         if name not in noted:
             noted.add(name)
             click.echo(
@@ -226,7 +234,9 @@ def split_commas(
     _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the values of an option that is repeated, or has several between commas."""
-    names = [name.strip() for part in value for name in part.split(",")]
+    names: list[str] = []
+    for part in value:
+        names += [name.strip() for name in part.split(",")]
     if not all(names):
         raise click.BadParameter("an empty name")
     return tuple(names)

@@ -62,7 +62,8 @@ def _shown() -> Iterator[ProgressListener]:
     """Show one line that is rewritten on a terminal, else a line every 30 s."""
     from judge.running.progress import ProgressListener
 
-    if owner := click.get_current_context().find_object(Owner):
+    owner = click.get_current_context().find_object(Owner)
+    if owner:
         yield ProgressListener(owner.tick, note)
         return
     is_terminal, began = sys.stderr.isatty(), time.monotonic()
@@ -167,7 +168,8 @@ def forecast(
             among = counted(len(studies), "study", "studies")
             note(f"{among}; {session.judge.name} answers in this process: no requests.")
             return
-        if n := session.cache and session.cache.n_damaged:
+        if session.cache and session.cache.n_damaged:
+            n = session.cache.n_damaged
             note(f"{n:,} cached answers are damaged and would be asked for again.")
         facts = {"judge": named_with_end(session.judge), "studies": f"{len(studies):,}"}
         facts |= expected.facts(None if in_batches else session.concurrency)

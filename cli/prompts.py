@@ -89,9 +89,8 @@ def examples(*, out: Path) -> None:
     judge green examples/preds.json examples/refs.json
     """
     # In the package, or beside it in a checkout.
-    source = next(
-        path for folder in judge.__path__ if (path := Path(folder, "examples")).is_dir()
-    )
+    folders = [Path(folder, "examples") for folder in judge.__path__]
+    source = next(folder for folder in folders if folder.is_dir())
     try:
         shutil.copytree(source, out, ignore=shutil.ignore_patterns("__pycache__"))
     except FileExistsError as error:

@@ -33,13 +33,11 @@ def runs(*, folders: tuple[Path, ...], form: str) -> None:
     if missing:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
     folders = folders or (RUNS,)
-    pattern = (f"{below}{MANIFEST}" for below in ("", "*/", "*/*/"))
-    paths = [
-        path.parent
-        for glob in pattern
-        for folder in folders
-        for path in folder.glob(glob)
-    ]
+    paths = []
+    # The run itself, a folder of runs, and a folder of such folders.
+    for below in ("", "*/", "*/*/"):
+        for folder in folders:
+            paths += [path.parent for path in folder.glob(f"{below}{MANIFEST}")]
     described = []
     for path in dict.fromkeys(paths):
         try:

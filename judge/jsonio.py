@@ -24,8 +24,12 @@ class JsonError(ValueError):
     """A text that is not accepted as JSON: a `reason` from a short list, and a `detail`."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        self.reason, self.detail = reason, detail
-        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+        message = reason
+        if detail:
+            message = f"{reason}: {detail}"
+        super().__init__(message)
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -40,7 +44,9 @@ class _Repeated(dict[str, Any]):
 
 def repeated_keys(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys that an object of `read` with `mark_repeated` had more than once."""
-    return record.repeated if isinstance(record, _Repeated) else ()
+    if isinstance(record, _Repeated):
+        return record.repeated
+    return ()
 
 
 def read(
@@ -78,11 +84,13 @@ def read(
 def values(text: str) -> list[Any]:
     """Return the JSON values that follow one another in `text`, as in JSONL; accepts NaN."""
     _check_depth(text)
-    decoded, position = [], 0
+    decoded = []
+    match = _NEXT.search(text)
     try:
-        while (match := _NEXT.search(text, position)) is not None:
-            value, position = _WITH_NAN.raw_decode(text, match.start())
+        while match is not None:
+            value, end = _WITH_NAN.raw_decode(text, match.start())
             decoded.append(value)
+            match = _NEXT.search(text, end)
     except ValueError as error:
         raise _explained(error, text) from error
     return decoded
@@ -123,8 +131,12 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= _DEEPEST:
         return
     depth = 0
+    # A string that has brackets is one token of its own.
     for token in _BRACKETS.findall(text):
-        depth += (token in ("[", "{")) - (token in ("]", "}"))
+        if token in ("[", "{"):
+            depth += 1
+        elif token in ("]", "}"):
+            depth -= 1
         if depth > _DEEPEST:
             raise JsonError("nested too deeply", f"more than {_DEEPEST} levels")
 
@@ -137,7 +149,9 @@ def _explained(error: ValueError, text: str) -> JsonError:
     if error.msg.startswith("Extra data"):
         return JsonError("several values", str(error))
     is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-    return JsonError("cut short" if is_cut else "not JSON", str(error))
+    if is_cut:
+        return JsonError("cut short", str(error))
+    return JsonError("not JSON", str(error))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ A package is imported when it is asked for; one that fails is one message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -32,11 +32,13 @@ class Group:
 
     def names(self, built_in: Collection[str] = ()) -> list[str]:
         """Return the names that packages add, sorted; without those that are `built_in`."""
-        return sorted({entry.name for entry in installed(self.name)} - set(built_in))
+        names = {entry.name for entry in installed(self.name)}
+        return sorted(names.difference(built_in))
 
     def check_unique(self, name: str) -> None:
         """Raise `JudgeError` where a package adds something by a name that is built in."""
-        if packages := " and ".join(self.packages(name)):
+        packages = " and ".join(self.packages(name))
+        if packages:
             raise JudgeError(
                 f"uninstall {packages}: its {self.what} {name!r} is built in"
             )
@@ -56,13 +58,13 @@ class Group:
     def folder(self, name: str) -> Path:
         """Return the folder of the module that adds `name`."""
         self.load(name)
-        return Path(import_module(self._entry(name).module).__file__ or "").parent
+        module = import_module(self._entry(name).module)
+        return Path(module.__file__ or "").parent
 
     def error(self, name: str, wrong: str) -> JudgeError:
         """Return the error of a package that adds `name` and is not as it should be."""
-        what = (
-            f"{self.what} {name!r} of the package {' and '.join(self.packages(name))}"
-        )
+        packages = " and ".join(self.packages(name))
+        what = f"{self.what} {name!r} of the package {packages}"
         return JudgeError(f"the {what} {wrong}; update that package or uninstall it")
 
     def packages(
@@ -93,11 +95,8 @@ class _Guarded(Generic[P, T]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return self.work(*args, **kwargs)
-        except (
-            JudgeError,
-            UnparsedError,
-            MemoryError,
-        ):  # want of memory is nobody's fault
+        # Want of memory is nobody's fault.
+        except (JudgeError, UnparsedError, MemoryError):
             raise
         except (Exception, SystemExit) as error:
             raise self.group.error(self.name, f"failed: {_told(error)}") from error
@@ -118,24 +117,27 @@ def installed(group: str) -> tuple[EntryPoint, ...]:
 
 def versions() -> dict[str, str]:
     """Return the version of each package that adds anything."""
-    entries = (
-        entry
-        for group in (RUBRICS, BACKENDS, METRICS)
-        for entry in installed(group.name)
-    )
-    return {entry.dist.name: entry.dist.version for entry in entries if entry.dist}
+    found: dict[str, str] = {}
+    for group in (RUBRICS, BACKENDS, METRICS):
+        for entry in installed(group.name):
+            if entry.dist:
+                found[entry.dist.name] = entry.dist.version
+    return found
 
 
 def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> str:
     if not entry.dist:
         return entry.module
-    name, today = entry.dist.name, entry.dist.version
-    version = today if versions is None else versions.get(name, "of an unknown version")
+    name = entry.dist.name
+    version = entry.dist.version
+    if versions is not None:
+        version = versions.get(name, "of an unknown version")
     return f"{name} {version}"
 
 
 def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}".rstrip(": ")
 
 
 NAME = "radiology-judge"
@@ -164,13 +166,16 @@ def install(*packages: str) -> str:
         bare = Requirement(str(known[0]))
         bare.marker = None  # which says for what extra it is
         wanted.append(quote(str(bare)))
-        extras = {
-            extra for extra in extras if any(_is_of(each, extra) for each in known)
-        }
+        # Only an extra that asks for all of the packages is named.
+        extras = {extra for extra in extras if _asks_for(extra, known)}
     command = " ".join(["pip install", *wanted])
     if extras:
         command += f" (the extra {min(extras)})"
     return command
+
+
+def _asks_for(extra: str, declared: Sequence[Requirement]) -> bool:
+    return any(_is_of(requirement, extra) for requirement in declared)
 
 
 def _is_of(requirement: Requirement, extra: str) -> bool:
@@ -178,4 +183,6 @@ def _is_of(requirement: Requirement, extra: str) -> bool:
     marker = requirement.marker
     if marker is None:
         return False
-    return marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
+    if marker.evaluate({"extra": ""}):
+        return False
+    return marker.evaluate({"extra": extra})

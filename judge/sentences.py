@@ -64,26 +64,28 @@ def sentences(text: str) -> list[tuple[int, int]]:
 @lru_cache(32)  # a report is cut several times in a row
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
     width = max(map(len, text.split("\n")))
-    cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
-    has_heads = ":" in text
-    heads = (
-        [(m.start(), m.start()) for m in _HEADING.finditer(text)] if has_heads else []
-    )
+    # Where a sentence may end, each with its stop; a heading starts one without a stop.
+    cuts = {(match.end(), match.start()) for match in _STOP.finditer(text)}
+    if ":" in text:
+        for match in _HEADING.finditer(text):
+            cuts.add((match.start(), match.start()))
     spans: list[tuple[int, int]] = []
     start = 0
-    for end, stop in (*sorted({*cuts, *heads}), (len(text), len(text))):
+    for end, stop in (*sorted(cuts), (len(text), len(text))):
         if end == stop:
             ends = True
         elif text[stop] == "\n":
             ends = _line_ends(text, stop, width)
         else:
             ends = _stop_ends(text, start, stop)
-        if ends:
-            piece = text[start:end]
-            if any(map(str.isalnum, piece)):
-                left = start + len(piece) - len(piece.lstrip())
-                spans.append((left, left + len(piece.strip())))
-            start = end
+        if not ends:
+            continue
+        piece = text[start:end]
+        if any(map(str.isalnum, piece)):
+            left = start + len(piece) - len(piece.lstrip())
+            right = left + len(piece.strip())
+            spans.append((left, right))
+        start = end
     return tuple(spans)
 
 
@@ -98,48 +100,67 @@ def opens_skipped_section(sentence: str) -> bool | None:
         return None
     if _SKIPPED.match(sentence):
         return True
-    return False if _READ.match(sentence) else None
+    if _READ.match(sentence):
+        return False
+    return None
+
+
+_MOST_BEFORE = 14
+"""The characters before a full stop that hold an abbreviation, or the number of an item."""
 
 
 def _stop_ends(text: str, start: int, stop: int) -> bool:
+    """Return whether the mark at `stop` ends the sentence that begins at `start`."""
     if text[stop] != ".":
         return True
-    before = text[max(start, stop - 14) : stop]
-    if stop - start < 14 and _NUMBER_ONLY.match(before):
+    first = max(start, stop - _MOST_BEFORE)
+    before = text[first:stop]
+    if stop - start < _MOST_BEFORE and _NUMBER_ONLY.match(before):
         return False
+    last = ""
     word = _LAST_WORD.search(before)
-    last = word.group().lower() if word else ""
-    if last in _TITLES or (len(last) == 1 and last.isalpha()):
+    if word:
+        last = word.group().lower()
+    is_initial = len(last) == 1 and last.isalpha()
+    if last in _TITLES or is_initial:
         return False
-    if last not in _UNITS and last not in _LATIN:
-        return True
     following = text[stop + 1 : stop + 4].lstrip()
+    # "No. 3" goes on, and "No. The ..." does not.
+    if last in ("no", "nos"):
+        return not following[:1].isdigit()
     if last in _UNITS:
-        return not (
-            following[:1].isdigit()
-            if last in ("no", "nos")
-            else following[:1].islower()
-        )
-    return following[:1].isupper() and not following[1:2].isupper()
+        return not following[:1].islower()
+    if last in _LATIN:
+        return following[:1].isupper() and not following[1:2].isupper()
+    return True
+
+
+_MOST_OF_LINE = 80
+"""The characters of the next line that say whether a sentence goes on there."""
 
 
 def _line_ends(text: str, stop: int, width: int) -> bool:
+    """Return whether the line break at `stop` ends a sentence, in a text `width` wide."""
     before = text.rfind("\n", 0, stop) + 1
     after = text.find("\n", stop + 1)
-    upcoming = text[stop + 1 : min(len(text) if after < 0 else after, stop + 80)]
-    if (
-        not upcoming.strip()
-        or ITEM.match(upcoming)
-        or _HEADING.match(upcoming.lstrip())
-    ):
+    if after < 0:
+        after = len(text)
+    upcoming = text[stop + 1 : min(after, stop + _MOST_OF_LINE)]
+    if not upcoming.strip() or ITEM.match(upcoming):
+        return True
+    if _HEADING.match(upcoming.lstrip()):
         return True
     tail = text[max(before, stop - 40) : stop].rstrip()
     words = tail.split()
-    if not words or tail[-1] in ",(-/" or _OPEN_ENDED.match(words[-1]):
-        return not words
+    if not words:
+        return True
+    if tail[-1] in ",(-/" or _OPEN_ENDED.match(words[-1]):
+        return False
     first = upcoming.split()[0]
     if first[0].islower():
         return False
     length = stop - before
+    if length < _WRAPPED:
+        return True
     # A wrapped line ends where the next word no longer fitted.
-    return length < _WRAPPED or length + 1 + len(first) <= width
+    return length + 1 + len(first) <= width

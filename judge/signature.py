@@ -53,7 +53,8 @@ def studies_digest(studies: Iterable[Study]) -> str:
 
 def random_rank(*key: object) -> str:
     """Return a hash of a seed and an id: sorted by it, things are in a random, repeatable order."""
-    return hashlib.sha256(json.dumps(key).encode()).hexdigest()
+    text = json.dumps(key)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def short_digest(lines: Iterable[str]) -> str:
@@ -67,20 +68,27 @@ def digests(
 ) -> dict[str, Digests]:
     """Return the digests of each wanted study's texts, of the records of a run."""
 
-    def digest(text: str) -> bytes | None:
-        words = " ".join(text.split()).encode("utf-8", "replace")
-        return hashlib.sha256(words).digest() if words else None
+    known: dict[str, Digests] = {}
+    for record in records:
+        study_id = record["study_id"]
+        if study_id in wanted:
+            reference = _digest_of_words(record["reference"])
+            candidate = _digest_of_words(record["candidate"])
+            known[study_id] = (reference, candidate)
+    return known
 
-    known = (record for record in records if record["study_id"] in wanted)
-    return {
-        one["study_id"]: (digest(one["reference"]), digest(one["candidate"]))
-        for one in known
-    }
+
+def _digest_of_words(text: str) -> bytes | None:
+    words = " ".join(text.split()).encode("utf-8", "replace")
+    if not words:
+        return None
+    return hashlib.sha256(words).digest()
 
 
 def safe_name(
     text: str, longest: int = 40, *, keeps: str = ".", default: str = ""
 ) -> str:
     """Return `text` as a name of a file on any system, other characters as hyphens."""
-    name = re.sub(rf"[^A-Za-z0-9{re.escape(keeps)}]+", "-", text).strip("-.")[:longest]
-    return name or default
+    others = rf"[^A-Za-z0-9{re.escape(keeps)}]+"
+    name = re.sub(others, "-", text).strip("-.")
+    return name[:longest] or default

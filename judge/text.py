@@ -27,7 +27,9 @@ _BLANK = re.compile(
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number with `digits` decimals, 0 without a sign; `n/a` where there is none."""
-    return NOTHING if value is None else f"{value:z.{digits}f}"
+    if value is None:
+        return NOTHING
+    return f"{value:z.{digits}f}"
 
 
 def capital(text: str) -> str:
@@ -37,12 +39,16 @@ def capital(text: str) -> str:
 
 def counted(n: int, singular: str, plural: str) -> str:
     """Return a number with the thing that it counts, `1 study`, `1,024 studies`."""
-    return f"{n:,} {singular if n == 1 else plural}"
+    if n == 1:
+        return f"{n:,} {singular}"
+    return f"{n:,} {plural}"
 
 
 def percent(value: float | None) -> str:
     """Return a share as a percentage with one decimal."""
-    return NOTHING if value is None else f"{100 * value:.1f}%"
+    if value is None:
+        return NOTHING
+    return f"{100 * value:.1f}%"
 
 
 def says_nothing(text: str | None) -> bool:
@@ -57,7 +63,9 @@ def says_nothing(text: str | None) -> bool:
         return True
     plain = unicodedata.normalize("NFKC", text).casefold()
     words = re.findall(r"[^\W_]+", plain)
-    return not words or _BLANK.fullmatch(" ".join(words)) is not None
+    if not words:
+        return True
+    return _BLANK.fullmatch(" ".join(words)) is not None
 
 
 def group_value(value: object) -> str:
@@ -70,34 +78,48 @@ def group_value(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         # A column of whole numbers with a gap is one of floats in older runs.
         return str(int(value))
-    is_odd = isinstance(value, str) and (not value.strip() or value == _NO_VALUE)
-    return repr(value) if is_odd else str(value)
+    text = str(value)
+    is_like_missing = not text.strip() or text == _NO_VALUE
+    if isinstance(value, str) and is_like_missing:
+        return repr(value)
+    return text
 
 
 def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
     """Return the positions of groups, ordered by their values: 2 before 10, missing last."""
-    return sorted(
-        range(len(keys)), key=lambda index: [*map(_natural, keys[index].values())]
-    )
+
+    def rank(index: int) -> list[tuple[bool, bool, float, list[tuple[int, str]]]]:
+        return [_natural(value) for value in keys[index].values()]
+
+    return sorted(range(len(keys)), key=rank)
 
 
 def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
-    number = value if isinstance(value, int | float) else None
-    pieces = _DIGITS.split(str(value).lower())
-    # Every second piece is a whole number: without zeros before it, the longer one is the larger.
-    pieces[1::2] = [piece.lstrip("0") for piece in pieces[1::2]]
-    ordered = [(len(piece) if at % 2 else 0, piece) for at, piece in enumerate(pieces)]
+    """Return what a value is ordered by: missing last, numbers first, digits in a text by value."""
+    number: float | None = None
+    if isinstance(value, int | float):
+        number = value
+    ordered: list[tuple[int, str]] = []
+    for at, piece in enumerate(_DIGITS.split(str(value).lower())):
+        if at % 2 == 0:
+            ordered.append((0, piece))
+            continue
+        # Every second piece is a whole number: without zeros before it, the longer is the larger.
+        digits = piece.lstrip("0")
+        ordered.append((len(digits), digits))
     return value is None, number is None, number or 0, ordered
 
 
 def harmless(text: str) -> str:
     """Return `text` with control characters, which could steer a terminal, made visible."""
-    return "".join(
-        char
-        if char.isprintable() or char in "\n\t"
-        else char.encode("unicode_escape").decode()
-        for char in text.replace("\r\n", "\n")
-    )
+    shown: list[str] = []
+    for char in text.replace("\r\n", "\n"):
+        if char.isprintable() or char in "\n\t":
+            shown.append(char)
+        else:
+            escaped = char.encode("unicode_escape").decode()
+            shown.append(escaped)
+    return "".join(shown)
 
 
 def left_out(omitted: Mapping[str, int]) -> str:
@@ -109,9 +131,15 @@ def no_formula(cell: object) -> object:
     """Return a cell with an apostrophe before it where a spreadsheet would compute its text."""
     if not isinstance(cell, str) or not cell.startswith(_FORMULA):
         return cell
-    return cell if _PLAIN_NUMBER.fullmatch(cell) else f"'{cell}"
+    # "-0.12" begins like a formula and is a number.
+    if _PLAIN_NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
 
 
 def without_guard(text: str) -> str:
     """Return a text of a printed CSV without the apostrophe that `no_formula` put before it."""
-    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
+    unguarded = text.removeprefix("'")
+    if unguarded != text and unguarded.startswith(_FORMULA):
+        return unguarded
+    return text

@@ -56,25 +56,30 @@ class Source:
         if self.is_longer or len(names) > 3:
             return f"{names[0]} et al. {self.year}"
         *others, last = names
-        return f"{', '.join(others)}{' and ' if others else ''}{last} {self.year}"
+        if not others:
+            return f"{last} {self.year}"
+        return f"{', '.join(others)} and {last} {self.year}"
 
     @property
     def bibtex(self) -> str:
         """The entry for BibTeX; its title keeps its capitals in every style."""
-        authors = " and ".join([*self.authors, *(["others"] if self.is_longer else [])])
+        authors = list(self.authors)
+        if self.is_longer:
+            authors.append("others")
         fields = {
             "title": f"{{{self.title}}}",
-            "author": authors,
+            "author": " and ".join(authors),
             "year": str(self.year),
         }
         fields |= self.fields
         if "eprint" in fields:
             fields["archiveprefix"] = "arXiv"
-        lines = [
-            f"  {name} = {{{value}}},".replace("&", r"\&")
-            for name, value in fields.items()
-        ]
-        return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
+        lines = [f"@{self.kind}{{{self.key},"]
+        for name, value in fields.items():
+            # A bare & is a column's end to TeX.
+            lines.append(f"  {name} = {{{value}}},".replace("&", r"\&"))
+        lines.append("}")
+        return "\n".join(lines)
 
 
 @lru_cache(1)
@@ -125,13 +130,14 @@ class Measure:
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
         low, high = self.scale
-        is_number = isinstance(value, (float, int, Real)) and math.isfinite(value)
-        is_in = (
-            is_number
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-        )
-        return is_in and not (self.is_whole and value % 1)
+        # A plug-in's measure may give anything, NumPy's numbers among it.
+        if not isinstance(value, (float, int, Real)) or not math.isfinite(value):
+            return False
+        if low is not None and value < low:
+            return False
+        if high is not None and value > high:
+            return False
+        return not self.is_whole or value % 1 == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +208,10 @@ class Facet:
         """Return the label called `name` as it is printed."""
         label = self[name]
         # A name that only spells the label, as that of a reader's own category, is no code.
-        is_code = self.has_codes and label.name != label.label.replace(" ", "_")
-        return f"({label.name}) {label.label}" if is_code else label.label
+        is_spelled = label.name == label.label.replace(" ", "_")
+        if self.has_codes and not is_spelled:
+            return f"({label.name}) {label.label}"
+        return label.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,20 +319,24 @@ class Rubric:
                 raise ValueError(
                     f"{self.name} declares a name twice: {', '.join(names)}"
                 )
-        for counts in (measure.counts for measure in self.measures if measure.counts):
-            named = {facet: (label,) for facet, label in counts.labels.items()}
-            wrong = self._undeclared(counts.kind, named)
-            if wrong:  # it would count 0
-                raise ValueError(f"{self.name}: {wrong}")
-        scales: dict[tuple[str, ...], Scale] = {
-            (one.name,): one.scale for one in self.measures
-        }
-        for one in self.statistics:
-            if one.has_own_scale:
+        scales: dict[tuple[str, ...], Scale] = {}
+        for measure in self.measures:
+            scales[measure.name,] = measure.scale
+            counts = measure.counts
+            if counts is None:
                 continue
-            if one.scale != scales.get(one.measures, one.scale):
+            labels = {facet: (label,) for facet, label in counts.labels.items()}
+            wrong = self._undeclared(counts.kind, labels)
+            if wrong is not None:  # it would count 0
+                raise ValueError(f"{self.name}: {wrong}")
+        for statistic in self.statistics:
+            if statistic.has_own_scale:
+                continue
+            # A statistic of several measures has a scale of its own.
+            scale = scales.get(statistic.measures, statistic.scale)
+            if statistic.scale != scale:
                 raise ValueError(
-                    f"{self.name} declares {one.name!r} on another scale than it has"
+                    f"{self.name} declares {statistic.name!r} on another scale than it has"
                 )
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
@@ -339,7 +351,8 @@ class Rubric:
     def _wrong(self, annotation: Annotation, measures: object) -> str | None:
         if not isinstance(measures, Mapping):
             return f"measure() gives {measures!r:.80}, which is no mapping"
-        odd = measures.keys() ^ {measure.name for measure in self.measures}
+        declared = {measure.name for measure in self.measures}
+        odd = measures.keys() ^ declared
         if odd:
             return f"measure() and the declared measures differ in {', '.join(sorted(odd))}"
         for measure in self.measures:
@@ -349,8 +362,11 @@ class Rubric:
                     return f"{measure.name} is None, and is declared never undefined"
             elif not measure.has(value):
                 return f"{measure.name} cannot be {value}"
-        faults = (self.item_fault(item.kind, item.labels) for item in annotation.items)
-        return next(filter(None, faults), None)
+        for item in annotation.items:
+            fault = self.item_fault(item.kind, item.labels)
+            if fault is not None:
+                return fault
+        return None
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return why an item does not fit the declarations, None for one that does."""
@@ -358,7 +374,10 @@ class Rubric:
         if wrong:
             return wrong
         known = self.kind(kind)
-        if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
+        if known.graded_by is None:
+            return None
+        grades = labels.get(known.graded_by, ())
+        if len(grades) != 1:
             return f"one {known.label} has no {known.graded_by}"
         return None
 
@@ -369,7 +388,8 @@ class Rubric:
         for facet, values in labels.items():
             if facet not in known.facets:
                 return f"{self.title} has no {facet!r} of one {known.label}"
-            odd = set(values) - {label.name for label in self.facet(facet).labels}
+            declared = {label.name for label in self.facet(facet).labels}
+            odd = set(values) - declared
             if odd:
                 return f"{self.title} has no {facet} {min(odd)!r}"
         return None
@@ -397,14 +417,17 @@ class Rubric:
     @property
     def grades(self) -> Facet | None:
         """The facet that grades items, of the first kind that is graded, listed or not."""
-        return next(
-            (self.facet(kind.graded_by) for kind in self.kinds if kind.graded_by), None
-        )
+        for kind in self.kinds:
+            if kind.graded_by is not None:
+                return self.facet(kind.graded_by)
+        return None
 
     @property
     def codes(self) -> Facet | None:
         """The facet whose values are listed for each study: the rows of the tally."""
-        return self.facet(self.tally.rows) if self.tally else None
+        if self.tally is None:
+            return None
+        return self.facet(self.tally.rows)
 
     def with_role(self, *roles: str) -> tuple[Measure, ...]:
         """Return the measures that have one of the roles, in their order."""
@@ -421,12 +444,13 @@ class Rubric:
 
         Those that have exactly these facets, else those that have the fewest more.
         """
-        fitting = [
-            (measure, len(counted.labels))
-            for measure in self.measures
-            if (counted := measure.counts)
-            and counted.kind == kind
-            and labels.items() <= counted.labels.items()
-        ]
-        least = min((n for _, n in fitting), default=0)
-        return tuple(measure for measure, n in fitting if n == least)
+        by_n_labels: dict[int, list[Measure]] = {}
+        for measure in self.measures:
+            counts = measure.counts
+            if counts is None or counts.kind != kind:
+                continue
+            if labels.items() <= counts.labels.items():
+                by_n_labels.setdefault(len(counts.labels), []).append(measure)
+        if not by_n_labels:
+            return ()
+        return tuple(by_n_labels[min(by_n_labels)])

@@ -39,73 +39,91 @@ def restrict(
     or `REFERENCE`; measures that count or need one of them are undefined. `extra_categories` are
     the reader's own. Raises ValueError for what the rubric does not have.
     """
-    known = {
-        *(kind.name for kind in rubric.kinds),
-        *(facet.name for facet in rubric.facets),
-    }
-    known |= {label.name for facet in rubric.facets for label in facet.labels}
-    unknown = missing.keys() - known - {EDIT, REFERENCE}
+    unknown = missing.keys() - _parts_of(rubric)
     if unknown:
         raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
-    tally = rubric.tally
-    facets, added = rubric.facets, tuple[Measure, ...]()
+    facets = rubric.facets
+    added: tuple[Measure, ...] = ()
     if extra_categories:
-        if tally is None or any(
-            _NAME.fullmatch(name) is None for name in extra_categories
-        ):
-            raise ValueError(
-                f"{rubric.name} takes no categories such as {extra_categories[0]!r}"
-            )
-        labels = tuple(Label(name, name.replace("_", " ")) for name in extra_categories)
-        facets = tuple(
-            replace(facet, labels=(*facet.labels, *labels))
-            if facet.name == tally.rows
-            else facet
-            for facet in facets
-        )
-        grades, codes = rubric.facet(tally.columns), rubric.facet(tally.rows)
-        counts = count_measures(
-            rubric.kind(tally.kind), grades, replace(codes, labels=labels)
-        )
-        added = counts[len(grades.labels) :]
-    declared = (*rubric.measures, *added)
-    why = {
-        one.name: reason for one in declared if (reason := _why_undefined(one, missing))
-    }
-    measures = tuple(
-        replace(one, undefined=why.get(one.name, one.undefined)) for one in declared
-    )
+        facets, added = _with_categories(rubric, extra_categories)
+    measures: list[Measure] = []
+    undefined: list[str] = []
+    for declared in (*rubric.measures, *added):
+        reason = _why_undefined(declared, missing)
+        if reason:
+            undefined.append(declared.name)
+            measures.append(replace(declared, undefined=reason))
+        else:
+            measures.append(declared)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        measures = {
-            **rubric.measure(annotation, study),
-            **count_items(added, annotation),
-        }
-        return measures | dict.fromkeys(why)
+        numbers = dict(rubric.measure(annotation, study))
+        numbers.update(count_items(added, annotation))
+        numbers.update(dict.fromkeys(undefined))
+        return numbers
 
+    tally = rubric.tally
+    if tally is not None:
+        made_of = {tally.rows, tally.columns, tally.kind}
+        if made_of & missing.keys():
+            tally = None
+    editor = rubric.editor
+    if EDIT in missing:
+        editor = None
+    # What a judge only counts, a reader may list.
+    kinds = tuple(replace(kind, is_listed=True) for kind in rubric.kinds)
     return replace(
         rubric,
         facets=facets,
-        kinds=tuple(replace(kind, is_listed=True) for kind in rubric.kinds),
-        measures=measures,
+        kinds=kinds,
+        measures=tuple(measures),
         measure=measure,
-        tally=tally
-        if tally and not {tally.rows, tally.columns, tally.kind} & {*missing}
-        else None,
-        editor=None if EDIT in missing else rubric.editor,
+        tally=tally,
+        editor=editor,
     )
+
+
+def _parts_of(rubric: Rubric) -> set[str]:
+    """Return the names of all that a reader may not be asked for."""
+    parts = {EDIT, REFERENCE}
+    parts.update(kind.name for kind in rubric.kinds)
+    for facet in rubric.facets:
+        parts.add(facet.name)
+        parts.update(label.name for label in facet.labels)
+    return parts
+
+
+def _with_categories(
+    rubric: Rubric, names: Sequence[str]
+) -> tuple[tuple[Facet, ...], tuple[Measure, ...]]:
+    """Return the facets with a reader's own categories, and the measures that count these."""
+    tally = rubric.tally
+    if tally is None or not all(map(_NAME.fullmatch, names)):
+        raise ValueError(f"{rubric.name} takes no categories such as {names[0]!r}")
+    labels = tuple(Label(name, name.replace("_", " ")) for name in names)
+    facets = []
+    for facet in rubric.facets:
+        if facet.name == tally.rows:
+            facet = replace(facet, labels=(*facet.labels, *labels))
+        facets.append(facet)
+    grades = rubric.facet(tally.columns)
+    own = replace(rubric.facet(tally.rows), labels=labels)
+    counts = count_measures(rubric.kind(tally.kind), grades, own)
+    # The first count each grade whatever the category, and the rubric has them.
+    return tuple(facets), counts[len(grades.labels) :]
 
 
 def _why_undefined(measure: Measure, missing: Mapping[str, str]) -> str | None:
+    made_of = list(measure.needs)
     counts = measure.counts
-    labels = counts.labels if counts else {}
-    made_of = (
-        *measure.needs,
-        *([counts.kind] if counts else []),
-        *labels,
-        *labels.values(),
-    )
-    return next((missing[part] for part in made_of if part in missing), None)
+    if counts is not None:
+        made_of.append(counts.kind)
+        made_of.extend(counts.labels)
+        made_of.extend(counts.labels.values())
+    for part in made_of:
+        if part in missing:
+            return missing[part]
+    return None
 
 
 def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
@@ -122,8 +140,12 @@ def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
 
 def for_prompt(rubric: Rubric, prompt: str, model: str) -> Rubric:
     """Return the rubric as it reads answers of the model to the prompt, both by their names."""
-    parse = rubric.parse_for(prompt, model) if rubric.parse_for else None
-    return replace(rubric, parse=parse) if parse else rubric
+    if rubric.parse_for is None:
+        return rubric
+    parse = rubric.parse_for(prompt, model)
+    if parse is None:
+        return rubric
+    return replace(rubric, parse=parse)
 
 
 Rule = Literal["majority", "mean", "best"]
@@ -143,77 +165,100 @@ class Aggregation:
 
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return `rubric` with the numbers that it has of several parts, and a facet of these."""
-        is_whole, n, parts = self.rule != "mean", len(self.names), f"{self.of}s"
-        measures = [
-            replace(measure, is_whole=measure.is_whole and is_whole)
-            for measure in rubric.measures
-        ]
+        n = len(self.names)
+        parts = f"{self.of}s"
+        measures = list(rubric.measures)
+        if self.rule == "mean":
+            # The mean of two counts may be a half.
+            measures = [replace(measure, is_whole=False) for measure in measures]
         measures.append(Measure(self.column("n"), parts, (0, n), is_whole=True))
-        statistics = []
+        statistics: list[Statistic] = []
         for statistic in rubric.statistics:
             if isinstance(statistic, Rate):
                 measure, statistic = self._rate(statistic)
                 measures.append(measure)
             statistics.append(statistic)
-        if score := score_of(rubric):
-            low, high = score.scale
-            name, label = self.column("spread"), f"spread of {score.label}"
-            scale = (0, None if low is None or high is None else high - low)
-            undefined = f"fewer than two {parts} have it"
-            measures.append(
-                Measure(name, label, scale, role="score", undefined=undefined)
-            )
-            statistics.append(
-                Mean(
-                    name,
-                    f"{label} between the {parts}",
-                    measures=(name,),
-                    higher_is_better=False,
-                    scale=scale,
-                    shown=frozenset({"head"}),
-                )
-            )
+        score = score_of(rubric)
+        if score is not None:
+            measure, mean = self._spread(score)
+            measures.append(measure)
+            statistics.append(mean)
         changed = replace(
             rubric, measures=tuple(measures), statistics=tuple(statistics)
         )
-        if not is_whole:
+        if self.rule == "mean":
             changed = replace(changed, tally=None)
         if self.rule == "best":
             return changed
-        labels = (
-            Label(self._label(part), name) for part, name in enumerate(self.names)
-        )
+        labels = []
+        for part, name in enumerate(self.names):
+            labels.append(Label(self._label(part), name))
         facet = Facet(PART_FACETS[self.of], self.of, parts, tuple(labels))
-        kinds = tuple(
-            replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds
-        )
+        kinds = []
+        for kind in rubric.kinds:
+            kinds.append(replace(kind, facets=(*kind.facets, facet.name)))
         # Two judges change one line in two ways: there is no corrected report.
         return replace(
-            changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None
+            changed,
+            kinds=tuple(kinds),
+            facets=(*rubric.facets, facet),
+            editor=None,
         )
 
-    def _rate(self, rate: Rate) -> tuple[Measure, Statistic]:
-        """Return of a rate the number of the parts that say yes, and the rate of the whole."""
-        name, is_share = self.column(rate.name), self.rule == "mean"
-        says = f"{self.of}s that say {rate.label}"
-        label = f"share of the {says}" if is_share else says
+    def _spread(self, score: Measure) -> tuple[Measure, Statistic]:
+        """Return how far the parts are apart in their scores, and the mean of that."""
+        parts = f"{self.of}s"
+        name = self.column("spread")
+        label = f"spread of {score.label}"
+        low, high = score.scale
+        widest = None
+        if low is not None and high is not None:
+            widest = high - low
         measure = Measure(
             name,
             label,
-            (0, 1 if is_share else len(self.names)),
+            scale=(0, widest),
+            role="score",
+            undefined=f"fewer than two {parts} have it",
+        )
+        mean = Mean(
+            name,
+            f"{label} between the {parts}",
+            measures=(name,),
+            higher_is_better=False,
+            scale=(0, widest),
+            shown=frozenset({"head"}),
+        )
+        return measure, mean
+
+    def _rate(self, rate: Rate) -> tuple[Measure, Statistic]:
+        """Return of a rate the number of the parts that say yes, and the rate of the whole."""
+        name = self.column(rate.name)
+        label = f"{self.of}s that say {rate.label}"
+        is_share = self.rule == "mean"
+        most = len(self.names)
+        if is_share:
+            label = f"share of the {label}"
+            most = 1
+        measure = Measure(
+            name,
+            label,
+            scale=(0, most),
             higher_is_better=rate.higher_is_better,
             is_whole=not is_share,
             undefined=f"no {self.of} has it",
         )
         if not is_share:
             return measure, rate
+        of_parts = f"(mean of the {self.of}s)"
+        definition = rate.definition or rate.label
         changed = Mean(
             rate.name,
-            f"{rate.label} (mean of the {self.of}s)",
+            f"{rate.label} {of_parts}",
             measures=(name,),
             higher_is_better=rate.higher_is_better,
             scale=(0, 1),
-            definition=f"{rate.definition or rate.label} (mean of the {self.of}s)",
+            definition=f"{definition} {of_parts}",
             study_label=label,
             shown=rate.shown,
         )
@@ -222,19 +267,22 @@ class Aggregation:
     def annotation(self, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
         """Return the items of all parts, each labelled with its part."""
         items: list[Item] = []
-        explanations, warnings = [], []
+        explanations: list[str] = []
+        warnings: list[str] = []
+        facet = PART_FACETS[self.of]
         for part, annotation in parts:
-            name, before = self.names[part], len(items)
+            name = self.names[part]
+            n_before = len(items)
             for item in annotation.items:
-                labels = {**item.labels, PART_FACETS[self.of]: (self._label(part),)}
-                links = tuple(link + before for link in item.links)
+                labels = {**item.labels, facet: (self._label(part),)}
+                # A link is a position among the items of all parts now.
+                links = tuple(link + n_before for link in item.links)
                 items.append(replace(item, labels=labels, links=links))
             if annotation.explanation:
                 explanations.append(f"[{name}] {annotation.explanation}")
             warnings += [f"{name}: {text}" for text in annotation.warnings]
-        return Annotation(
-            tuple(items), "\n\n".join(explanations), warnings=tuple(warnings)
-        )
+        explanation = "\n\n".join(explanations)
+        return Annotation(tuple(items), explanation, warnings=tuple(warnings))
 
     def _label(self, part: int) -> str:
         return f"{self.of}{part + 1}"

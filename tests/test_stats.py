@@ -161,11 +161,11 @@ def test_mean_interval_is_1_96_standard_errors() -> None:
     assert mean.high == pytest.approx(0.625 + half)
 
 
-def test_a_score_goes_with_an_annotated_outcome_only() -> None:
+def test_a_score_goes_with_a_scored_study_only() -> None:
     builder = TableBuilder(GREEN, [])
-    with pytest.raises(ValueError, match="annotated outcome only"):
+    with pytest.raises(ValueError, match="scored study only"):
         builder.add(Study("1", "", ""), Unparsed("empty"), counts())
-    with pytest.raises(ValueError, match="annotated outcome only"):
+    with pytest.raises(ValueError, match="scored study only"):
         builder.add(Study("1", "", ""), Scored(Annotation()), None)
 
 

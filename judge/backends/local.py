@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from judge import jsonio
 from judge.backends import options
@@ -34,7 +34,12 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 _BLOCKS, _BLOCK = 256, 4096
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
+_SPECIAL = {"bos_token": "<s>", "eos_token": "</s>"}
+# The first pieces of Llama's tokenizers: unknown, begin and end.
+_N_SPECIAL = 3
 _BLANK = "\u2581"
+# Tokens of a model that does not say how many it takes.
+_CONTEXT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,9 @@ class ModelFiles:
     @property
     def source(self) -> str:
         """Where the weights are loaded from: the name on the hub, or the folder's full path."""
-        return self.model if self.commit else str(self.folder.resolve())
+        if self.commit is None:
+            return str(self.folder.resolve())
+        return self.model
 
     def json(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file of the folder; empty where there is no such file."""
@@ -74,37 +81,49 @@ def find(
     model: str, environ: Mapping[str, str], revision: str | None = None
 ) -> ModelFiles:
     """Return the files of `model`, a folder or a name on the hub, without a hub's weights."""
-    folder, commit = Path(model).expanduser(), None
-    if not folder.is_dir():
+    folder = Path(model).expanduser()
+    is_on_hub = not folder.is_dir()
+    if is_on_hub:
         if model.startswith((".", "/", "~")) or model.count("/") != 1:
             raise JudgeError(
                 f"no model {model!r}: there is no such folder, and a name on the hub is OWNER/NAME"
             )
         folder = _downloaded(model, environ, revision)
-        commit = folder.name
     if not (folder / "config.json").is_file():
         raise JudgeError(f"the folder {folder} holds no model: it has no config.json")
-    version = (
-        f"{model}@{commit[:12]}"
-        if commit
-        else f"{folder.resolve().name}+{digest(folder)}"
-    )
-    return ModelFiles(model, folder, version, commit)
+    if is_on_hub:
+        # The hub's cache names a folder by the commit.
+        commit = folder.name
+        return ModelFiles(model, folder, f"{model}@{commit[:12]}", commit)
+    version = f"{folder.resolve().name}+{digest(folder)}"
+    return ModelFiles(model, folder, version)
 
 
 def digest(folder: Path) -> str:
     """Return eight digits that stand for a model's small files and samples of its weights."""
     sha256 = hashlib.sha256()
-    for path in sorted({path for pattern in _SMALL for path in folder.glob(pattern)}):
-        sha256.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    for path in sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)}):
+    for path in _matching(folder, _SMALL):
+        sha256.update(f"{path.name}\0".encode())
+        sha256.update(path.read_bytes())
+        sha256.update(b"\0")
+    for path in _matching(folder, _WEIGHTS):
         size = path.stat().st_size
         sha256.update(f"{path.name}\0{size}\0".encode())
+        # Reading all weights would take minutes.
+        step = max(size // _BLOCKS, _BLOCK)
         with path.open("rb") as weights:
-            for place in range(0, max(size, 1), max(size // _BLOCKS, _BLOCK)):
+            for place in range(0, max(size, 1), step):
                 weights.seek(place)
                 sha256.update(weights.read(_BLOCK))
     return sha256.hexdigest()[:8]
+
+
+def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """Return the files of a folder that fit one of the patterns, in order."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        found.update(folder.glob(pattern))
+    return sorted(found)
 
 
 def _downloaded(model: str, environ: Mapping[str, str], revision: str | None) -> Path:
@@ -163,32 +182,36 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
 
     A model without a usable chat template gets GREEN's layout, whatever the prompt wants.
     """
-    config, model = files.json("tokenizer_config.json"), files.json("config.json")
+    config = files.json("tokenizer_config.json")
+    model = files.json("config.json")
     kind = config.get("tokenizer_class")
-    is_llama = (
-        kind in _LLAMA_CLASSES if kind else model.get("model_type") in _LLAMA_MODELS
-    )
+    if kind:
+        is_llama = kind in _LLAMA_CLASSES
+    else:
+        is_llama = model.get("model_type") in _LLAMA_MODELS
     tokenizer = _tokenizer(files, config, is_llama=is_llama)
     known = files.json("special_tokens_map.json")
-    defaults = {"bos_token": "<s>", "eos_token": "</s>"}
-    named = [config.get(name) or known.get(name) or defaults[name] for name in defaults]
-    bos, eos = (
-        token["content"] if isinstance(token, dict) else token for token in named
-    )
-    bos_id, eos_id = tokenizer.token_to_id(bos), tokenizer.token_to_id(eos)
+    bos = _special_token("bos_token", config, known)
+    eos = _special_token("eos_token", config, known)
+    bos_id = tokenizer.token_to_id(bos)
+    eos_id = tokenizer.token_to_id(eos)
     if eos_id is None:
         raise JudgeError(
             f"the tokenizer of {files.model} does not know the end token {eos!r}"
         )
-    context = int(
-        model.get("max_position_embeddings") or model.get("n_positions") or 4096
-    )
-    if prompt.layout != GREEN and (template := _chat_template(files, config)):
-        return Encoder(tokenizer, CHAT, context, eos_id, template)
+    # GPT-2 and its like call it `n_positions`.
+    length = model.get("max_position_embeddings") or model.get("n_positions")
+    context = int(length or _CONTEXT)
+    if prompt.layout != GREEN:
+        template = _chat_template(files, config)
+        if template is not None:
+            return Encoder(tokenizer, CHAT, context, eos_id, template)
     if is_llama:
-        frame, special = ["$A", eos], [(eos, eos_id)]
+        frame = ["$A", eos]
+        special = [(eos, eos_id)]
         if config.get("add_bos_token", True) and bos_id is not None:
-            frame, special = [bos, *frame], [(bos, bos_id), *special]
+            frame.insert(0, bos)
+            special.insert(0, (bos, bos_id))
         template_of = library("tokenizers").processors.TemplateProcessing
         tokenizer.post_processor = template_of(single=frame, special_tokens=special)
 
@@ -197,24 +220,44 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
         text = "".join(f"<|{turn.role}|>\n{turn.content}{eos}\n" for turn in turns)
         return f"{text}<|assistant|>\n"
 
-    side = "left" if config.get("truncation_side") == "left" else "right"
-    return Encoder(tokenizer, GREEN, min(LIMIT, context), eos_id, render, side)
+    side = "right"
+    if config.get("truncation_side") == "left":
+        side = "left"
+    return Encoder(
+        _tokenizer=tokenizer,
+        layout=GREEN,
+        limit=min(LIMIT, context),
+        eos_id=eos_id,
+        _text=render,
+        _side=side,
+    )
+
+
+def _special_token(
+    name: str, config: Mapping[str, Any], known: Mapping[str, Any]
+) -> str:
+    """Return a token of a tokenizer's configuration, of its map of special tokens, or Llama's."""
+    token = config.get(name) or known.get(name) or _SPECIAL[name]
+    if isinstance(token, dict):
+        token = token["content"]
+    return cast("str", token)
 
 
 def _tokenizer(
     files: ModelFiles, config: dict[str, Any], *, is_llama: bool
 ) -> Tokenizer:
     tokenizers = library("tokenizers")
-    path, pieces = files.folder / "tokenizer.json", files.folder / "tokenizer.model"
-    if not path.is_file() and not (pieces.is_file() and is_llama):
-        raise JudgeError(f"the model {files.model} has no tokenizer.json")
+    path = files.folder / "tokenizer.json"
+    pieces = files.folder / "tokenizer.model"
     is_ready = path.is_file()
+    is_convertible = is_llama and pieces.is_file()
+    if not is_ready and not is_convertible:
+        raise JudgeError(f"the model {files.model} has no tokenizer.json")
     try:
-        tokenizer = (
-            tokenizers.Tokenizer.from_file(str(path))
-            if is_ready
-            else _converted(pieces)
-        )
+        if is_ready:
+            tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        else:
+            tokenizer = _converted(pieces)
     except JudgeError:
         raise
     except Exception as error:  # the libraries raise nothing narrower
@@ -223,11 +266,12 @@ def _tokenizer(
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    for _, token in sorted(
-        config.get("added_tokens_decoder", {}).items(), key=lambda t: int(t[0])
-    ):
+    # By their ids, since each new token gets the next one.
+    added = config.get("added_tokens_decoder", {})
+    for number in sorted(added, key=int):
+        token = {"special": False, **added[number]}
         if tokenizer.token_to_id(token["content"]) is None:
-            tokenizer.add_tokens([tokenizers.AddedToken(**{"special": False, **token})])
+            tokenizer.add_tokens([tokenizers.AddedToken(**token)])
     return tokenizer
 
 
@@ -235,65 +279,83 @@ def _converted(path: Path) -> Tokenizer:
     tokenizers = library("tokenizers")
     pieces = library("sentencepiece").SentencePieceProcessor()
     pieces.Load(str(path))
-    ids = {pieces.IdToPiece(number): number for number in range(pieces.GetPieceSize())}
+    n_pieces = pieces.GetPieceSize()
+    ids = {pieces.IdToPiece(number): number for number in range(n_pieces)}
     scored = []
     for piece, number in ids.items():
-        halves = [(piece[:cut], piece[cut:]) for cut in range(1, len(piece))]
-        known = [
-            (left, right) for left, right in halves if left in ids and right in ids
-        ]
-        known.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
-        scored += [
-            (pieces.GetScore(number) if number > 2 else 0.0, pair) for pair in known
-        ]
-    merges = [pair for _, pair in sorted(scored, key=lambda merge: -merge[0])]
-    unknown = pieces.IdToPiece(pieces.unk_id())
-    tokenizer = tokenizers.Tokenizer(
-        tokenizers.models.BPE(
-            ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True
-        )
+        score = 0.0
+        if number >= _N_SPECIAL:
+            score = pieces.GetScore(number)
+        scored += [(score, pair) for pair in _halves(piece, ids)]
+    # The sort is stable: merges of one score stay in the order of the pieces.
+    scored.sort(key=lambda merge: -merge[0])
+    model = tokenizers.models.BPE(
+        ids,
+        [pair for _, pair in scored],
+        unk_token=pieces.IdToPiece(pieces.unk_id()),
+        fuse_unk=True,
+        byte_fallback=True,
     )
-    special = [pieces.IdToPiece(number) for number in range(3)]
-    tokenizer.add_special_tokens(
+    tokenizer = tokenizers.Tokenizer(model)
+    special = []
+    for number in range(_N_SPECIAL):
+        piece = pieces.IdToPiece(number)
+        token = tokenizers.AddedToken(piece, normalized=False, special=True)
+        special.append(token)
+    tokenizer.add_special_tokens(special)
+    normalizers, decoders = tokenizers.normalizers, tokenizers.decoders
+    tokenizer.normalizer = normalizers.Sequence(
         [
-            tokenizers.AddedToken(piece, normalized=False, special=True)
-            for piece in special
+            normalizers.Prepend(_BLANK),
+            normalizers.Replace(" ", _BLANK),
         ]
     )
-    normal, decoders = tokenizers.normalizers, tokenizers.decoders
-    tokenizer.normalizer = normal.Sequence(
-        [normal.Prepend(_BLANK), normal.Replace(" ", _BLANK)]
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace(_BLANK, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
     )
-    blanks = decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()
-    tokenizer.decoder = decoders.Sequence([*blanks, decoders.Strip(" ", 1, 0)])
     return tokenizer
+
+
+def _halves(piece: str, ids: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return the pairs of pieces that a piece is made of, in the order of their ids."""
+    pairs = []
+    for cut in range(1, len(piece)):
+        left, right = piece[:cut], piece[cut:]
+        if left in ids and right in ids:
+            pairs.append((left, right))
+    pairs.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+    return pairs
 
 
 def _chat_template(
     files: ModelFiles, config: dict[str, Any]
 ) -> Callable[[Sequence[Message]], str] | None:
-    if (
-        not config.get("chat_template")
-        and not (files.folder / "chat_template.jinja").is_file()
-    ):
+    has_file = (files.folder / "chat_template.jinja").is_file()
+    if not config.get("chat_template") and not has_file:
         return None
     jinja2 = library("jinja2")
     tokenizer = library("transformers").AutoTokenizer.from_pretrained(files.folder)
 
     def render(messages: Sequence[Message]) -> str:
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
-        return str(
-            tokenizer.apply_chat_template(
-                turns, tokenize=False, add_generation_prompt=True
-            )
+        text = tokenizer.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=True
         )
+        return str(text)
 
+    # Some models have a template that fails, or that leaves out what is said.
     try:
-        return (
-            render if "a question" in render([Message("user", "a question")]) else None
-        )
+        text = render([Message("user", "a question")])
     except jinja2.TemplateError:
         return None
+    if "a question" not in text:
+        return None
+    return render
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -323,7 +385,8 @@ class LocalJudge(ChatJudge):
 
     def encoded(self, request: CompletionRequest) -> tuple[list[int], int]:
         """Return the ids of a request and how many tokens its answer may have."""
-        ids, limit = self.encoder.encode(in_words(request.messages)), self.encoder.limit
+        limit = self.encoder.limit
+        ids = self.encoder.encode(in_words(request.messages))
         room = min(self.max_tokens, limit - len(ids))
         if room < 1:
             raise StudyError(
@@ -334,10 +397,10 @@ class LocalJudge(ChatJudge):
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `hf:MODEL`, which decodes greedily and answers in text."""
-    for parameter in settings.sampling.items():
-        if parameter != ("temperature", 0):
+    for name, value in settings.sampling.items():
+        if (name, value) != ("temperature", 0):
             raise JudgeError(
-                f"hf:{model} decodes greedily: leave out {parameter[0]}, or use vllm:"
+                f"hf:{model} decodes greedily: leave out {name}, or use vllm:"
             )
     prompt, _ = options.prompt_and_reply(rubric, model, settings, is_own=True)
     if STRUCTURED in (settings.reply, prompt.reply):
@@ -346,10 +409,12 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         )
     files = find(model, settings.environ)
     encoder = load_encoder(files, prompt)
-    is_on_gpu = library("torch").cuda.is_available() and not settings.options.get("cpu")
-    device = "cuda" if is_on_gpu else "cpu"
-    half = "float16" if encoder.layout == GREEN else "bfloat16"
-    dtype = half if is_on_gpu else "float32"
+    device, dtype = "cpu", "float32"
+    if library("torch").cuda.is_available() and not settings.options.get("cpu"):
+        device, dtype = "cuda", "bfloat16"
+        # As the official pipeline loads GREEN's models.
+        if encoder.layout == GREEN:
+            dtype = "float16"
     return TransformersJudge(
         name=f"hf:{model}",
         version=f"hf:{files.version},{dtype},{encoder.layout}",
@@ -374,9 +439,8 @@ class TransformersJudge(LocalJudge):
     dtype: str
     say: Callable[[str], None]
     _model: Any = field(init=False, default=None)
-    _lock: asyncio.Lock = field(
-        init=False, default_factory=asyncio.Lock
-    )  # one batch at a time
+    # One batch at a time.
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
     # Ids, how many tokens the answer may have, and the answer's.
     _waiting: list[tuple[list[int], int, asyncio.Future[list[int]]]] = field(
         init=False, default_factory=list
@@ -384,20 +448,18 @@ class TransformersJudge(LocalJudge):
 
     async def ready(self) -> None:
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
-        if self._model is None:
-            async with self._lock:
-                if self._model is None:
-                    self.say(
-                        f"Loading {self.files.model} ({self.device}, {self.dtype})."
-                    )
-                    self._model = await asyncio.to_thread(self._load)
+        if self._model is not None:
+            return
+        async with self._lock:
+            # Another request may have loaded it while this one waited.
+            if self._model is None:
+                where = f"{self.device}, {self.dtype}"
+                self.say(f"Loading {self.files.model} ({where}).")
+                self._model = await asyncio.to_thread(self._load)
 
     def _load(self) -> Any:  # noqa: ANN401 - the library's models have no common type
-        torch, transformers, files = (
-            library("torch"),
-            library("transformers"),
-            self.files,
-        )
+        torch, transformers = library("torch"), library("transformers")
+        files = self.files
         transformers.utils.logging.disable_progress_bar()
         try:
             model = transformers.AutoModelForCausalLM.from_pretrained(
@@ -432,10 +494,12 @@ class TransformersJudge(LocalJudge):
                 for future, answer in zip(futures, answers, strict=True):
                     future.set_result(answer)
         ids: list[int] = answered.result()
-        ended = bool(ids) and ids[-1] == self.encoder.eos_id
+        finish_reason = "length"
+        if ids and ids[-1] == self.encoder.eos_id:
+            finish_reason = "stop"
         return Completion(
             text=self.encoder.decode(ids),
-            finish_reason="stop" if ended else "length",
+            finish_reason=finish_reason,
             model=self.version,
             usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids)),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -445,13 +509,18 @@ class TransformersJudge(LocalJudge):
         self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]
     ) -> list[list[int]]:
         """Return the ids of each answer, at most `rooms`; raises `JudgeError` for no memory."""
-        torch, eos_id = library("torch"), self.encoder.eos_id
+        torch = library("torch")
+        eos_id = self.encoder.eos_id
         width = max(map(len, prompts))
-        padded = [[eos_id] * (width - len(prompt)) + list(prompt) for prompt in prompts]
-        masked = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        padded, masked = [], []
+        # On the left, so that each answer begins right behind its prompt.
+        for prompt in prompts:
+            n_pads = width - len(prompt)
+            padded.append([eos_id] * n_pads + list(prompt))
+            masked.append([0] * n_pads + [1] * len(prompt))
         ends = width + torch.tensor(list(rooms), device=self.device)
         try:
-            answers = self._model.generate(
+            generated = self._model.generate(
                 torch.tensor(padded, device=self.device),
                 attention_mask=torch.tensor(masked, device=self.device),
                 max_new_tokens=max(rooms),
@@ -459,11 +528,18 @@ class TransformersJudge(LocalJudge):
                 do_sample=False,
                 eos_token_id=eos_id,
                 pad_token_id=eos_id,
-            )[:, width:].tolist()
+            )
+            answers = generated[:, width:].tolist()
         except torch.OutOfMemoryError as error:
             raise self._too_large() from error
-        cut = [answer[:room] for answer, room in zip(answers, rooms, strict=True)]
-        return [ids[: ids.index(eos_id) + 1] if eos_id in ids else ids for ids in cut]
+        cut = []
+        for answer, room in zip(answers, rooms, strict=True):
+            ids = answer[:room]
+            # What follows the end is padding, since others of the batch went on.
+            if eos_id in ids:
+                ids = ids[: ids.index(eos_id) + 1]
+            cut.append(ids)
+        return cut
 
     async def aclose(self) -> None:
         """Let go of the model."""

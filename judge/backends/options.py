@@ -19,15 +19,20 @@ from judge.types import JudgeError
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 # What other options set, and what would spoil the one whole answer that is read.
 _NOT_HERE = (
-    *(
-        "max_tokens",
-        "max_completion_tokens",
-        "response_format",
-        "tools",
-        "tool_choice",
-        "model",
-    ),
-    *("messages", "prompt", "stream", "n", "best_of", "echo", "stop", "stop_token_ids"),
+    "max_tokens",
+    "max_completion_tokens",
+    "response_format",
+    "tools",
+    "tool_choice",
+    "model",
+    "messages",
+    "prompt",
+    "stream",
+    "n",
+    "best_of",
+    "echo",
+    "stop",
+    "stop_token_ids",
 )
 
 
@@ -41,16 +46,14 @@ def checked(sampling: Mapping[str, object]) -> dict[str, object]:
             )
         try:
             plain = jsonio.read(json.dumps(value, allow_nan=False))
-        except (
-            TypeError,
-            ValueError,
-            RecursionError,
-        ) as error:  # json.dumps raises all three
+        # json.dumps raises all three.
+        except (TypeError, ValueError, RecursionError) as error:
             raise JudgeError(
                 f"sampling: {name} is no value of JSON: {error}"
             ) from error
-        is_whole = isinstance(plain, float) and plain.is_integer()
-        parameters[name] = int(plain) if is_whole else plain
+        if isinstance(plain, float) and plain.is_integer():
+            plain = int(plain)
+        parameters[name] = plain
     return parameters
 
 
@@ -62,8 +65,13 @@ def max_tokens(model: str, settings: JudgeSettings) -> int:
     if settings.max_tokens is not None:
         return settings.max_tokens
     effort = settings.sampling.get("reasoning_effort")
-    reasons = effort != "none" if effort is not None else models.reasons(model)
-    return models.MAX_TOKENS_REASONING if reasons else models.MAX_TOKENS
+    if effort is None:
+        reasons = models.reasons(model)
+    else:
+        reasons = effort != "none"
+    if reasons:
+        return models.MAX_TOKENS_REASONING
+    return models.MAX_TOKENS
 
 
 def nearest_model(model: str, provider: str = "openai") -> str:
@@ -74,17 +82,20 @@ def nearest_model(model: str, provider: str = "openai") -> str:
     from genai_prices import data_snapshot  # takes longer than a run may wait for it
 
     snapshot = data_snapshot.get_snapshot()
-    known = next(
-        (each.models for each in snapshot.providers if each.id == provider), []
-    )
-    names = {_letters(each.id): each.id for each in known}
-    if _letters(model) in names and names[_letters(model)] != model:
-        near = [_letters(model)]
-    elif model in names.values():
-        near = []
-    else:
-        near = difflib.get_close_matches(_letters(model), names, 1, 0.8)
-    return f" Did you mean {names[near[0]]}?" if near else ""
+    names: dict[str, str] = {}
+    for known in snapshot.providers:
+        if known.id == provider:
+            names = {_letters(each.id): each.id for each in known.models}
+            break
+    letters = _letters(model)
+    if letters in names and names[letters] != model:
+        return f" Did you mean {names[letters]}?"
+    if model in names.values():
+        return ""
+    near = difflib.get_close_matches(letters, names, n=1, cutoff=0.8)
+    if not near:
+        return ""
+    return f" Did you mean {names[near[0]]}?"
 
 
 def _letters(name: str) -> str:
@@ -103,12 +114,18 @@ def prompt_and_reply(
     name, reply = settings.prompt, settings.reply
     if name is None and rubric.structured is not None:
         if reply is None and not is_own:
-            reply = TEXT if is_green(model) else STRUCTURED
-        name = rubric.structured.prompt if reply == STRUCTURED else None
+            reply = STRUCTURED
+            # A GREEN model writes the layout that it was trained on.
+            if is_green(model):
+                reply = TEXT
+        if reply == STRUCTURED:
+            name = rubric.structured.prompt
     if name is None and is_own:
         name = official.for_model(rubric.name, model)
     prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
-    wanted = TEXT if prompt.layout == GREEN else prompt.reply
+    wanted: str | None = prompt.reply
+    if prompt.layout == GREEN:
+        wanted = TEXT
     if reply and wanted and reply != wanted:
         raise JudgeError(
             f"the prompt {prompt.name} asks for a {wanted} reply; leave out --reply"
@@ -119,8 +136,10 @@ def prompt_and_reply(
         )
     if reply not in (None, TEXT, STRUCTURED):
         raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
-    is_formed = rubric.reply_model is not None and rubric.structured is None
-    return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)
+    usual: str = TEXT
+    if rubric.reply_model is not None and rubric.structured is None:
+        usual = STRUCTURED
+    return prompt, reply or wanted or usual
 
 
 def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
@@ -140,7 +159,9 @@ def form(rubric: Rubric, prompt: Prompt, reply: str | None) -> Form:
     if reply != STRUCTURED:
         return None
     model = on_scale(rubric, prompt.scale).reply_model
-    return model() if model else None
+    if model is None:
+        return None
+    return model()
 
 
 def questions(
@@ -157,10 +178,11 @@ def questions(
         )
     wordings: dict[str, tuple[Prompt, Form]] = {}
     for asks, question in steps.questions.items():
-        is_given = asks == prompt.asks
-        wording = prompt if is_given else load_prompt(rubric, question.prompt, environ)
-        form = (
-            question.reply_model() if question.reply_model and reply != TEXT else None
-        )
+        wording = prompt
+        if asks != prompt.asks:
+            wording = load_prompt(rubric, question.prompt, environ)
+        form: Form = None
+        if question.reply_model is not None and reply != TEXT:
+            form = question.reply_model()
         wordings[asks] = wording, form
     return wordings

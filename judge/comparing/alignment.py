@@ -35,10 +35,11 @@ class AlignedRuns:
     def columns(self, run: int, names: Iterable[str]) -> dict[str, list[Any]]:
         """Return columns of a run's table, one value a study; None where it has none."""
         wanted = list(names)
-        table, rows = self.runs[run].columns(wanted), self.rows[run].tolist()
-        # Row -1, of a study that the run lacks, is the last.
+        table = self.runs[run].columns(wanted)
+        rows = self.rows[run].tolist()
         columns = {}
         for name in wanted:
+            # Row -1, of a study that the run lacks, is the last.
             cells = [*table[name].to_pylist(), None]
             columns[name] = [cells[row] for row in rows]
         return columns
@@ -51,10 +52,12 @@ class AlignedRuns:
     @cached_property
     def outcomes(self) -> NDArray[np.object_]:
         """How each study ended in each run, studies by runs; None where a run lacks it."""
-        columns = [
-            self.columns(run, ["outcome"])["outcome"] for run in range(len(self.runs))
-        ]
-        return np.array(columns, object).reshape(len(self.runs), len(self.study_ids)).T
+        n_runs = len(self.runs)
+        columns = []
+        for run in range(n_runs):
+            columns.append(self.columns(run, ["outcome"])["outcome"])
+        by_run = np.array(columns, object).reshape(n_runs, len(self.study_ids))
+        return by_run.T
 
     @property
     def is_scored(self) -> NDArray[np.bool_]:
@@ -63,28 +66,25 @@ class AlignedRuns:
 
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
         """Return a field's values, None without it or where runs disagree, and a note of that."""
-        having = [
-            index for index in range(len(self.runs)) if name in self._fields(index)
-        ]
+        having = [run for run in range(len(self.runs)) if name in self._fields(run)]
+        if not having:
+            return None, ""
         merged: list[object] = [None] * len(self.study_ids)
-        for index in having:
-            column = self.columns(index, [name])[name]
-            for row, (known, value) in enumerate(zip(merged, column, strict=True)):
+        for run in having:
+            column = self.columns(run, [name])[name]
+            for row, value in enumerate(column):
+                known = merged[row]
                 if known is None:
                     merged[row] = value
-                elif (
-                    value is not None
-                    and value != known
-                    and as_text(value) != as_text(known)
-                ):
+                elif value is not None and _differ(known, value):
                     text = (
-                        f"{self.names[index]} and another run disagree about {name!r} of the study "
+                        f"{self.names[run]} and another run disagree about {name!r} of the study "
                         f"{self.study_ids[row]!r}"
                     )
                     if remedy:
                         raise JudgeError(f"{text}; {remedy}")
                     return None, f"{text}: it is left out"
-        return (merged if having else None), ""
+        return merged, ""
 
     def _fields(self, run: int) -> set[str]:
         return {"study_class", *self.runs[run].manifest.fields}
@@ -95,18 +95,22 @@ class AlignedRuns:
         """Return the field that names the patients and each study's patient by number, or None."""
         if patient_field == "none":
             return None
-        there = set.union(*map(self._fields, range(len(self.runs))))
-        usual = FIELD_NAMES["patient"] if patient_field is None else (patient_field,)
-        name = next((name for name in usual if name in there), None)
-        if name is None and patient_field is not None:
+        fields: set[str] = set()
+        for run in range(len(self.runs)):
+            fields |= self._fields(run)
+        if patient_field is None:
+            usual = FIELD_NAMES["patient"]
+            name = next((name for name in usual if name in fields), None)
+            if name is None:
+                return None
+        elif patient_field in fields:
+            name = patient_field
+        else:
             raise JudgeError(
                 f"no run has the field {patient_field!r} that --patient-field names"
             )
-        if name is None:
-            return None
-        column, _ = self.field(
-            name, "judge them again, or set it aside: --patient-field none"
-        )
+        remedy = "judge them again, or set it aside: --patient-field none"
+        column, _ = self.field(name, remedy)
         return name, patient_numbers(column or ())
 
     def differing_texts(self, side: str) -> list[tuple[str, str, list[str]]]:
@@ -114,13 +118,16 @@ class AlignedRuns:
         known: dict[str, tuple[bytes, str]] = {}
         differing: dict[tuple[str, str], list[str]] = {}
         files = [_file(run, side) for run in self.runs]
-        if files[0] and len({*files}) == 1:
+        # Runs of one file have the same texts: their records need not be read.
+        if files[0] and len(set(files)) == 1:
             return []
+        study_ids = np.array(self.study_ids, object)
         for index, (name, rows) in enumerate(zip(self.names, self.rows, strict=True)):
             if files[index] and files[index] in files[:index]:
                 continue
-            wanted = set(np.array(self.study_ids, object)[rows >= 0].tolist())
-            texts = digests(self.runs[index].records(of_any_version=True), wanted)
+            wanted = set(study_ids[rows >= 0].tolist())
+            records = self.runs[index].records(of_any_version=True)
+            texts = digests(records, wanted)
             missing = wanted - texts.keys()
             if missing:
                 raise JudgeError(
@@ -134,15 +141,26 @@ class AlignedRuns:
                 before, other = known.setdefault(study_id, (text, name))
                 if before != text:
                     differing.setdefault((other, name), []).append(study_id)
-        return [(*names, ids) for names, ids in differing.items()]
+        return [(first, second, ids) for (first, second), ids in differing.items()]
 
     def records(
         self, run: int, study_ids: Collection[str]
     ) -> dict[str, dict[str, Any]]:
         """Return the records of some studies, by study id."""
         wanted = set(study_ids)
-        records = self.runs[run].records() if wanted else ()
-        return {r["study_id"]: r for r in records if r["study_id"] in wanted}
+        if not wanted:
+            return {}
+        records = {}
+        for record in self.runs[run].records():
+            study_id = record["study_id"]
+            if study_id in wanted:
+                records[study_id] = record
+        return records
+
+
+def _differ(known: object, value: object) -> bool:
+    """Return whether two runs say different things: 1 and "1" are the same."""
+    return value != known and as_text(value) != as_text(known)
 
 
 def align(
@@ -155,23 +173,29 @@ def align(
     rows = []
     for ids_of_run in ids:
         row_of = {study_id: row for row, study_id in enumerate(ids_of_run)}
-        rows.append(
-            np.array([row_of.get(study_id, -1) for study_id in study_ids], np.intp)
-        )
-    names, opened = zip(*runs, strict=True)
-    return AlignedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
+        rows_of_run = [row_of.get(study_id, -1) for study_id in study_ids]
+        rows.append(np.array(rows_of_run, np.intp))
+    return AlignedRuns(
+        runs=tuple(run for _, run in runs),
+        names=tuple(name for name, _ in runs),
+        study_ids=study_ids,
+        rows=tuple(rows),
+    )
 
 
 def _file(run: RunFolder, side: str) -> object:
-    file, settings = run.manifest.input_of(_ROLES[side]), run.manifest.settings
+    """Return what decides a run's texts of one side: file, section, columns; None if unknown."""
+    file = run.manifest.input_of(_ROLES[side])
+    settings = run.manifest.settings
+    section = run.manifest.section
     # How a reader's reports were read from their file is not in the reader's run.
     if file is None or run.reading is not None:
         return None
     if settings is None:
-        return (file.sha256, run.manifest.section)
+        return (file.sha256, section)
     columns = settings.columns
     of_side = {"references": columns.reference, "candidates": columns.candidate}
-    return (file.sha256, run.manifest.section, columns.id, of_side[side])
+    return (file.sha256, section, columns.id, of_side[side])
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +227,21 @@ def choices(runs: Runs) -> list[RunChoice]:
     """Return the runs of a Python call; raises `JudgeError` for an object that is no run."""
     if isinstance(runs, RunFolder | str | Path):
         runs = [runs]
-    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    named: Iterable[tuple[str | None, OneRun]]
+    if isinstance(runs, Mapping):
+        named = runs.items()
+    else:
+        named = ((None, run) for run in runs)
     chosen = []
     for name, run in named:
         if not isinstance(run, RunFolder | str | Path):
             raise JudgeError(
                 f"{run!r:.60} is not a run; give runs, or their folders, one by one"
             )
-        path = run.path if isinstance(run, RunFolder) else Path(run)
+        if isinstance(run, RunFolder):
+            path = run.path
+        else:
+            path = Path(run)
         chosen.append(RunChoice(path, str(path), name))
     return chosen
 
@@ -226,7 +257,10 @@ def known_model(run: RunFolder) -> str | None:
         return run.manifest.model
     if "model" in run.manifest.fields:
         values = run.columns(["model"])["model"].unique().to_pylist()
+        # A field of several values is that of several models, and names none.
         if len(values) == 1 and values[0] not in (None, ""):
             return str(values[0])
     file = run.manifest.input_of("preds")
-    return model_of(file.path) if file else None
+    if file is None:
+        return None
+    return model_of(file.path)

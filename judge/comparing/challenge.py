@@ -51,17 +51,28 @@ def challenge_comparisons(
         for dataset, named in datasets.items():
             named.sort(key=lambda pair: pair[0])  # one order of models in all data sets
             chosen = [choice for _, choice in named]
-            parts[dataset] = read_scores(chosen, (), allow, patient_field, metrics)
+            parts[dataset] = read_scores(
+                chosen,
+                allow=allow,
+                patient_field=patient_field,
+                metrics=metrics,
+            )
         runs = _joined(parts)
         fields = runs.panel.fields
         if not {NORMAL, ABNORMAL} <= set(fields.get("study_class", ())):
             raise JudgeError(
                 f"{section}: the challenge compares normal with abnormal studies"
             )
-        by = ["study_class", *(["dataset"] if "dataset" in fields else [])]
-        line = comparison_signature(runs, None, by)
-        made = compare(runs.panel, sort=sort, by=by, signature=line, notes=runs.notes)
-        comparisons[section] = made
+        by = ["study_class"]
+        if "dataset" in fields:
+            by.append("dataset")
+        comparisons[section] = compare(
+            runs.panel,
+            sort=sort,
+            by=by,
+            signature=comparison_signature(runs, None, by),
+            notes=runs.notes,
+        )
     return comparisons
 
 
@@ -70,8 +81,10 @@ def _dataset_of(run: RunFolder) -> str:
     if "dataset" in run.manifest.fields:
         return ""
     file = run.manifest.input_of("refs")
-    name = Path(file.path).name if file else ""
-    return name.partition(".")[0].removeprefix("refs_")
+    if file is None:
+        return ""
+    name, _, _ = Path(file.path).name.partition(".")
+    return name.removeprefix("refs_")
 
 
 def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
@@ -80,16 +93,13 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
     if not others:
         return first
     for name, part in others:
-        if (part.panel.models, part.panel.metrics) != (
-            first.panel.models,
-            first.panel.metrics,
-        ):
-            differing = {*part.panel.models} ^ {*first.panel.models}
-            what = (
-                f"models {', '.join(sorted(differing))}"
-                if differing
-                else "same rubrics"
-            )
+        has_same_models = part.panel.models == first.panel.models
+        has_same_metrics = part.panel.metrics == first.panel.metrics
+        if not (has_same_models and has_same_metrics):
+            differing = set(part.panel.models) ^ set(first.panel.models)
+            what = "same rubrics"
+            if differing:
+                what = f"models {', '.join(sorted(differing))}"
             raise JudgeError(
                 f"{first_name} and {name} do not both have the {what}: give one run for each "
                 "model, rubric and data set"
@@ -99,19 +109,26 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
     for panel in panels.values():
         for name in panel.fields:
             fields.setdefault(name, [])
-    clusters: list[Codes] = []
-    for dataset, panel in panels.items():
-        for name, column in fields.items():
-            usual = [dataset if name == "dataset" else None] * len(panel.study_ids)
-            column += panel.fields.get(name, usual)
-        units = units_of(panel.clusters, len(panel.study_ids))
-        clusters.append(units + (clusters[-1].max() + 1 if clusters else 0))
-    patient_field = next(
-        (p.patient_field for p in panels.values() if p.patient_field), None
-    )
+    units: list[Codes] = []
+    n_units = 0
     study_ids: list[str] = []
+    patient_field = None
     for dataset, panel in panels.items():
+        n_studies = len(panel.study_ids)
+        for name, column in fields.items():
+            usual: list[object] = [None] * n_studies
+            if name == "dataset":
+                usual = [dataset] * n_studies
+            column += panel.fields.get(name, usual)
+        # Patients of two data sets are two patients, whatever their numbers are.
+        units_of_dataset = units_of(panel.clusters, n_studies) + n_units
+        n_units = int(units_of_dataset.max()) + 1
+        units.append(units_of_dataset)
         study_ids += [f"{dataset}/{study}" for study in panel.study_ids]
+        patient_field = patient_field or panel.patient_field
+    clusters = None
+    if patient_field:
+        clusters = np.concatenate(units)
     runs: list[ComparedRun] = []
     notes: dict[str, None] = {}
     for part in parts.values():
@@ -122,7 +139,7 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
         study_ids=tuple(study_ids),
         values=_stacked([panel.values for panel in panels.values()], axis=0),
         fields={field: tuple(column) for field, column in fields.items()},
-        clusters=np.concatenate(clusters) if patient_field else None,
+        clusters=clusters,
         patient_field=patient_field,
         per=_stacked([panel.per for panel in panels.values()], axis=0),
         tallies=_stacked([panel.tallies for panel in panels.values()], axis=2),
@@ -139,12 +156,12 @@ def _stacked(grids: Sequence[Mapping[str, Any]], axis: int) -> dict[str, Any]:
 
 def challenge_metrics(comparison: Comparison) -> list[Metric]:
     """Return the metrics that the challenge prints: scores and rates, no counts of errors."""
-    metrics = comparison.panel.metrics
-    return [
-        metric
-        for metric in metrics
-        if metric.what != "count" and isinstance(metric.statistic, OfMean)
-    ]
+    metrics = []
+    for metric in comparison.panel.metrics:
+        is_of_mean = isinstance(metric.statistic, OfMean)
+        if is_of_mean and metric.what != "count":
+            metrics.append(metric)
+    return metrics
 
 
 def challenge_figures(comparison: Comparison) -> pd.DataFrame:
@@ -172,27 +189,31 @@ def challenge_figures(comparison: Comparison) -> pd.DataFrame:
                 rows.append(row)
     frame = pd.DataFrame(rows)
     keys = ["dataset", "model", "metric"]
-    abnormal = frame[frame["study_class"] == ABNORMAL].set_index(keys)["value"]
-    of_same = abnormal.reindex(pd.MultiIndex.from_frame(frame[keys])).to_numpy()
+    is_normal = frame["study_class"] == NORMAL
+    is_abnormal = frame["study_class"] == ABNORMAL
+    by_keys = frame[is_abnormal].set_index(keys)["value"]
+    # The figure of the abnormal studies beside each row's.
+    rows_by_keys = pd.MultiIndex.from_frame(frame[keys])
+    abnormal = by_keys.reindex(rows_by_keys).to_numpy()
     higher = {metric.name for metric in panel.metrics if metric.higher_is_better}
-    has_gain = (
-        (frame["study_class"] == NORMAL) & frame["metric"].isin(higher) & (of_same > 0)
-    )
-    frame["gain"] = ((frame["value"] - of_same) / of_same).where(has_gain)
+    has_gain = is_normal & frame["metric"].isin(higher) & (abnormal > 0)
+    gain = (frame["value"] - abnormal) / abnormal
+    frame["gain"] = gain.where(has_gain)
     return frame
 
 
 def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | None]:
     column = part.values[metric.name][:, model]
     known = ~np.isnan(column)
-    units = (
-        part.clusters[known]
-        if part.clusters is not None and part.is_clustered
-        else None
-    )
-    mean = mean_interval(column[known], None, units)
-    if mean.value and isinstance(metric.statistic, OfMean):
+    units = None
+    if part.clusters is not None and part.is_clustered:
+        units = part.clusters[known]
+    estimate = mean_interval(column[known], None, units)
+    if estimate.value and isinstance(metric.statistic, OfMean):
         # ReXrank's standard errors know no scale.
-        mean = replace(metric.statistic, scale=None).of_mean(mean)
-    half = None if mean.high is None or mean.value is None else mean.high - mean.value
-    return {"n": mean.n, "value": mean.value, "plus_minus": half}
+        statistic = replace(metric.statistic, scale=None)
+        estimate = statistic.of_mean(estimate)
+    half = None
+    if estimate.high is not None and estimate.value is not None:
+        half = estimate.high - estimate.value
+    return {"n": estimate.n, "value": estimate.value, "plus_minus": half}

@@ -53,12 +53,17 @@ class ComparedRun:
 
     def described(self) -> dict[str, Any]:
         """Return a description of the run as JSON's types."""
-        names = ("model", "rubric", "judge", "prompt", "section")
-        counts = {f"n_{name}": self.outcomes.get(name, 0) for name in OUTCOMES.values()}
+        counts = {}
+        for name in OUTCOMES.values():
+            counts[f"n_{name}"] = self.outcomes.get(name, 0)
         return {
             "run": self.shown,
             "signature": self.run.signature,
-            **{name: getattr(self, name) for name in names},
+            "model": self.model,
+            "rubric": self.rubric,
+            "judge": self.judge,
+            "prompt": self.prompt,
+            "section": self.section,
             "n_studies": sum(self.outcomes.values()),
             **counts,
             "n_left_out": sum(self.run.summary().omitted.values()),
@@ -69,11 +74,14 @@ def _opened(choice: RunChoice) -> ComparedRun:
     run = RunFolder.open(choice.path)
     manifest = run.manifest
     stated = manifest.judge_parts()
+    # What runs must have in common to be of one judge, and of one prompt.
     settings = [stated[name] for name in _SETTINGS if name in stated]
     if manifest.combined is not None and manifest.combined.of == "reference":
         settings.append(manifest.combined.rule)
     context = [f"{name} {stated[name]}" for name in _CONTEXT if name in stated]
-    prompt = "none" if manifest.reading else stated["prompt"]
+    prompt = "none"
+    if not manifest.reading:
+        prompt = stated["prompt"]
     return ComparedRun(
         run=run,
         model=choice.model or model_of_run(run),
@@ -115,13 +123,29 @@ def compare_runs(
     `draws` are those of the intervals of ratios where nothing is tested; with tests they are those
     of `how`.
     """
-    compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
+    compared = read_scores(
+        choices,
+        by=by,
+        allow=allow,
+        patient_field=patient_field,
+        metrics=metrics,
+        common=common,
+    )
     panel = compared.panel
-    how = None if how is None else how.of(panel.n_units)
-    draws = draws.of(panel.n_units) if how is None else how.draws
-    compared = replace(compared, panel=replace(panel, draws=draws))
+    if how is None:
+        draws = draws.of(panel.n_units)
+    else:
+        how = how.of(panel.n_units)
+        draws = how.draws
+    panel = replace(panel, draws=draws)
+    compared = replace(compared, panel=panel)
     comparison = compare(
-        compared.panel, sort=sort, by=by, how=how, notes=compared.notes, track=track
+        panel,
+        sort=sort,
+        by=by,
+        how=how,
+        notes=compared.notes,
+        track=track,
     )
     # The number of flips is known only now.
     signature = comparison_signature(compared, comparison.how, by)
@@ -141,8 +165,10 @@ def read_scores(
     runs = opened(choices)
     aligned = align([(run.shown, run.run) for run in runs])
     notes = check(runs, aligned, allow, common=common)
-    ends = zip(runs, aligned.outcomes.T.tolist(), strict=True)
-    runs = [replace(run, outcomes=Counter(outcomes)) for run, outcomes in ends]
+    counted = []
+    for run, outcomes in zip(runs, aligned.outcomes.T.tolist(), strict=True):
+        counted.append(replace(run, outcomes=Counter(outcomes)))
+    runs = counted
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, aligned, models)
     values |= _file_values(metrics, aligned.study_ids, models)
@@ -153,19 +179,16 @@ def read_scores(
         wanted[patient] = None
     fields: dict[str, tuple[object, ...]] = {}
     for name in wanted:
-        remedy = _JUDGE_AGAIN if name in group_fields else ""
+        # A field that the user groups by must not be left out.
+        remedy = ""
+        if name in group_fields:
+            remedy = _JUDGE_AGAIN
         column, note = aligned.field(name, remedy)
         if column is not None:
             fields[name] = tuple(column)
         if note:
             notes.append(note)
     notes += [*_run_notes(runs, models), *_coverage(values, models)]
-    judged = {(run.rubric, run.model) for run in runs}
-    without_run: dict[str, frozenset[int]] = {}
-    for rubric, _ in judged:
-        without_run[rubric] = frozenset(
-            row for row, model in enumerate(models) if (rubric, model) not in judged
-        )
     panel = ScoreMatrix(
         models=models,
         study_ids=aligned.study_ids,
@@ -176,21 +199,40 @@ def read_scores(
         patient_field=patient,
         per=per,
         tallies=tallies,
-        without_run=without_run,
+        without_run=_without_run(runs, models),
     )
     parts = []
     if metrics:
-        read_as = [
-            f"{m.name} {m.kind} {m.higher_is_better}"
-            for m in values
-            if m.rubric is None
-        ]
-        files = [file.sha256 for file in metrics]
-        parts.append(f"metrics:{_digest(sorted([*read_as, *files]))}")
+        made_of = [file.sha256 for file in metrics]
+        for metric in values:
+            if metric.rubric is None:
+                read_as = f"{metric.name} {metric.kind} {metric.higher_is_better}"
+                made_of.append(read_as)
+        parts.append(f"metrics:{_digest(sorted(made_of))}")
     allowed = [what for what in ALLOWED if what in allow]
     if allowed:
         parts.append(f"allowed:{','.join(allowed)}")
-    return ComparedRuns(aligned, panel, tuple(runs), tuple(parts), tuple(notes))
+    return ComparedRuns(
+        aligned=aligned,
+        panel=panel,
+        runs=tuple(runs),
+        signature_parts=tuple(parts),
+        notes=tuple(notes),
+    )
+
+
+def _without_run(
+    runs: Sequence[ComparedRun], models: Sequence[str]
+) -> dict[str, frozenset[int]]:
+    """Return the numbers of the models that each rubric has no run of."""
+    judged: dict[str, set[str]] = {}
+    for run in runs:
+        judged.setdefault(run.rubric, set()).add(run.model)
+    without_run = {}
+    for rubric, judged_models in judged.items():
+        missing = [row for row, name in enumerate(models) if name not in judged_models]
+        without_run[rubric] = frozenset(missing)
+    return without_run
 
 
 def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
@@ -207,9 +249,14 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
                 f"{model!r}; name their models: NAME={new.shown}"
             )
         other, other_choice = first.setdefault(model, (new, chosen))
-        inputs = (run.run.manifest.input_of("preds") for run in (other, new))
-        files = {file.sha256 for file in inputs if file}
-        if len(files) > 1 and not (chosen.model and other_choice.model):
+        files = set()
+        for run in (other, new):
+            file = run.run.manifest.input_of("preds")
+            if file:
+                files.add(file.sha256)
+        # The user may well judge two files of one model, and says so by its name.
+        are_both_named = chosen.model and other_choice.model
+        if len(files) > 1 and not are_both_named:
             raise JudgeError(
                 f"{other.shown} and {new.shown} would be one model, {model!r}, but judged "
                 "different files of predictions; name each run's model: NAME=RUN"
@@ -233,33 +280,37 @@ def check(
     differing = [*_settings(runs), *_references(runs, aligned)]
     n = len(aligned.study_ids)
     sizes = _by_value(runs, lambda run: f"{run.run.summary().n_studies:,}")
-    if [*sizes] != [f"{n:,}"]:
-        remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
+    if list(sizes) != [f"{n:,}"]:
+        remedy = "no study is in all runs"
+        if n:
+            remedy = f"--common: the {n:,} in all runs"
+        if n and common:
+            allowed.add(remedy)
         differing.insert(0, ("studies", remedy, sizes))
-        allowed |= {remedy} if common and n else set()
     texts = {what: _by_run(values) for what, _, values in differing}
-    refused = [
-        f"  {what} ({remedy}): {texts[what]}"
-        for what, remedy, _ in differing
-        if remedy not in allowed
-    ]
+    refused = []
+    notes = []
+    for what, remedy, _ in differing:
+        text = f"{what} ({remedy}): {texts[what]}"
+        notes.append(f"the runs differ in {text}")
+        if remedy not in allowed:
+            refused.append(f"  {text}")
     if refused:
         what = "\n".join(refused)
         raise JudgeError(
             f"these runs cannot be compared together; what differs:\n{what}"
         )
-    return [
-        f"the runs differ in {what} ({remedy}): {texts[what]}"
-        for what, remedy, _ in differing
-    ]
+    return notes
 
 
 def _by_run(values: Mapping[str, Sequence[str]]) -> str:
     """Return what each run has, such as `findings in a and 2 more; impression in b`."""
     texts = []
     for value, names in values.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        texts.append(f"{value} in {names[0]}{more}")
+        text = f"{value} in {names[0]}"
+        if len(names) > 1:
+            text += f" and {len(names) - 1} more"
+        texts.append(text)
     return "; ".join(texts)
 
 
@@ -274,11 +325,12 @@ def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
             (f"judge of {name}", "--allow judge", "judge", same),
             (f"prompt of {name}", "--allow prompt", "prompt", same),
         ]
-    found = [
-        (what, remedy, _by_value(of, attrgetter(name)))
-        for what, remedy, name, of in settings
-    ]
-    return [differing for differing in found if len(differing[2]) > 1]
+    differing: list[_Differing] = []
+    for what, remedy, name, of in settings:
+        values = _by_value(of, attrgetter(name))
+        if len(values) > 1:
+            differing.append((what, remedy, values))
+    return differing
 
 
 def _by_value(
@@ -293,13 +345,14 @@ def _by_value(
 def _references(
     runs: Sequence[ComparedRun], aligned: AlignedRuns
 ) -> Iterator[_Differing]:
-    if (
-        len({run.section for run in runs}) == 1
-    ):  # of another section all references differ
-        for name, other, ids in aligned.differing_texts("references"):
-            where = f"others for {len(ids):,} studies, {ids[0]!r} among them,"
-            values = {f"those of {name}": [name], where: [other]}
-            yield f"references of {other}", "--allow references", values
+    sections = {run.section for run in runs}
+    # Of another section all references differ, which is said of the section.
+    if len(sections) > 1:
+        return
+    for name, other, ids in aligned.differing_texts("references"):
+        where = f"others for {len(ids):,} studies, {ids[0]!r} among them,"
+        values = {f"those of {name}": [name], where: [other]}
+        yield f"references of {other}", "--allow references", values
 
 
 def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[str]:
@@ -309,33 +362,44 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
         if judge.note:
             note = f"judged by {judge.name}, {judge.note}"
             titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
-    yield from (
-        f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items()
-    )
+    for note, on in titles.items():
+        yield f"{' and '.join(dict.fromkeys(on))}: {note}"
     yield from _recognised_notes(runs)
     for rubric in dict.fromkeys(run.rubric for run in runs):
-        of = [run for run in runs if run.rubric == rubric]
-        packages = {
-            ", ".join(run.run.manifest.packages) or None: run.shown for run in of
-        }
+        of_rubric = [run for run in runs if run.rubric == rubric]
+        packages = {}
+        for run in of_rubric:
+            package = ", ".join(run.run.manifest.packages) or None
+            packages[package] = run.shown
         if len(packages) > 1:
-            listed = ", ".join(
-                f"{package} in {shown}" for package, shown in packages.items()
+            shown = [f"{package} in {run}" for package, run in packages.items()]
+            yield (
+                f"the rubric {rubric} comes from packages that differ: "
+                f"{', '.join(shown)}"
             )
-            yield f"the rubric {rubric} comes from packages that differ: {listed}"
-        judged = {run.model for run in of}
+        judged = {run.model for run in of_rubric}
         missing = [model for model in models if model not in judged]
         if missing:
             yield f"no run of {rubric} is of {', '.join(missing)}"
-    n = sum(runs[0].outcomes.values())
-    lost = sorted(
-        ((n - run.outcomes["scored"], run) for run in runs), key=lambda p: -p[0]
-    )
-    named = [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]
-    if named:
-        yield f"studies not scored, of {n:,}: {', '.join(named)}"
+    yield from _lost_notes(runs)
     if any(run.run.summary().n_class_inferred for run in runs):
         yield "the study class was inferred by the lexicon"
+
+
+def _lost_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """Say which runs have the most studies that were not scored."""
+    n = sum(runs[0].outcomes.values())
+
+    def n_lost(run: ComparedRun) -> int:
+        return n - run.outcomes["scored"]
+
+    most_first = sorted(runs, key=n_lost, reverse=True)
+    named = []
+    for run in most_first[:_MOST]:
+        if n_lost(run):
+            named.append(f"{run.model} {n_lost(run):,} ({run.rubric})")
+    if named:
+        yield f"studies not scored, of {n:,}: {', '.join(named)}"
 
 
 def _recognised_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
@@ -358,16 +422,21 @@ def _rubric_values(
     tallies: dict[str, Counts] = {}
     shape = (len(aligned.study_ids), len(models))
     figures: dict[str, list[Metric]] = {}
-    for index, run in sorted(
-        enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])
-    ):
+    # Columns are in the order of the rubrics' names, whatever the order of the runs.
+    numbers = sorted(range(len(runs)), key=lambda number: runs[number].rubric)
+    for index in numbers:
+        run = runs[index]
         # A reader's own categories are compared in the rubric's totals; a panel has measures of
         # its own.
-        rubric = run.run.rubric if run.run.combined else rubrics.load(run.rubric)
-        metrics, tally = rubric_metrics(rubric), [*cuts(rubric).values()]
+        if run.run.combined:
+            rubric = run.run.rubric
+        else:
+            rubric = rubrics.load(run.rubric)
+        metrics = rubric_metrics(rubric)
+        tally = list(cuts(rubric).values())
         # By majority a panel's figure may be made of other measures; it is the same figure.
-        plain = [metric.bare for metric in metrics]
-        if figures.setdefault(run.rubric, plain) != plain:
+        bare = [metric.bare for metric in metrics]
+        if figures.setdefault(run.rubric, bare) != bare:
             raise JudgeError(
                 f"the panel {run.shown} was made by --rule mean: make it with --rule majority to "
                 "compare it with runs of judges"
@@ -377,27 +446,24 @@ def _rubric_values(
         for metric in metrics:
             measures += metric.statistic.columns
         columns = aligned.numbers(index, [*measures, *tally])
+        # The first run's metric stands for those of all runs of the rubric.
         first = {metric.name: metric for metric in values}
         for metric in metrics:
-            number, under = metric.statistic.study_values(columns)
-            if under is not None:
+            numerators, denominators = metric.statistic.study_values(columns)
+            if denominators is not None:
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
-                grid[:, model] = under
-            grid = values.setdefault(
-                first.get(metric.name, metric), np.full(shape, np.nan)
-            )
-            grid[:, model] = number
+                grid[:, model] = denominators
+            key = first.get(metric.name, metric)
+            grid = values.setdefault(key, np.full(shape, np.nan))
+            grid[:, model] = numerators
         if tally:
-            empty = np.full((len(models), len(tally), shape[0]), np.nan, np.float32)
-            tallies.setdefault(run.rubric, empty)[model] = [
-                columns[name] for name in tally
-            ]
+            counts_shape = (len(models), len(tally), len(aligned.study_ids))
+            empty = np.full(counts_shape, np.nan, np.float32)
+            counts = tallies.setdefault(run.rubric, empty)
+            counts[model] = [columns[name] for name in tally]
     in_order = dict.fromkeys(run.rubric for run in runs)
-    return (
-        values,
-        per,
-        {rubric: tallies[rubric] for rubric in in_order if rubric in tallies},
-    )
+    tallies = {rubric: tallies[rubric] for rubric in in_order if rubric in tallies}
+    return values, per, tallies
 
 
 def _file_values(
@@ -422,21 +488,27 @@ def _file_values(
 def _coverage(values: Mapping[Metric, Values], models: Sequence[str]) -> Iterator[str]:
     """Say for how many studies a file has a metric, where that is not all."""
     for metric, grid in values.items():
-        counts = zip(models, (~np.isnan(grid)).sum(axis=0), strict=True)
-        short = [f"{model} {k:,}" for model, k in counts if k < len(grid)]
-        if metric.rubric is None and short:
-            yield f"{metric.study_label} is there for {', '.join(short)} of {len(grid):,}"
+        if metric.rubric is not None:
+            continue
+        n = len(grid)
+        n_known = (~np.isnan(grid)).sum(axis=0)
+        counts = zip(models, n_known, strict=True)
+        short = [f"{model} {k:,}" for model, k in counts if k < n]
+        if short:
+            yield f"{metric.study_label} is there for {', '.join(short)} of {n:,}"
 
 
 def records(
     compared: ComparedRuns, wanted: Mapping[tuple[str, str], Collection[str]]
 ) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
     """Return the records of some studies, by model and rubric, then by study id."""
-    return {
-        key: compared.aligned.records(index, wanted[key])
-        for index, run in enumerate(compared.runs)
-        if wanted.get(key := (run.model, run.rubric))
-    }
+    by_run = {}
+    for index, run in enumerate(compared.runs):
+        key = (run.model, run.rubric)
+        study_ids = wanted.get(key)
+        if study_ids:
+            by_run[key] = compared.aligned.records(index, study_ids)
+    return by_run
 
 
 def comparison_signature(
@@ -457,14 +529,17 @@ def comparison_signature(
         f"patient:{panel.patient_field or 'none'}",
     ]
     if how:
-        flips = (
-            f"{how.flips}"
-            if how.refined_flips is None
-            else f"{how.flips}+{how.refined_flips}"
-        )
-        parts += [f"resamples:{how.resamples}", f"flips:{flips}", f"seed:{how.seed}"]
-        parts += [f"family:{how.family}", f"primary:{how.primary or 'none'}"]
-        parts += [f"numpy:{version('numpy')}"]
+        flips = f"{how.flips}"
+        if how.refined_flips is not None:
+            flips += f"+{how.refined_flips}"
+        parts += [
+            f"resamples:{how.resamples}",
+            f"flips:{flips}",
+            f"seed:{how.seed}",
+            f"family:{how.family}",
+            f"primary:{how.primary or 'none'}",
+            f"numpy:{version('numpy')}",
+        ]
     elif any(metric.statistic.is_resampled for metric in panel.metrics):
         parts += panel.draws.parts
     parts.append(f"version:{plugins.version()}")

@@ -70,9 +70,11 @@ class Gate:
     def verdict(self) -> Verdict:
         """`fail` if any check fails, else `undecided` if any is undecided, else `pass`."""
         verdicts = {check.verdict for check in self.checks}
-        return next(
-            verdict for verdict in ("fail", "undecided", "pass") if verdict in verdicts
-        )
+        if "fail" in verdicts:
+            return "fail"
+        if "undecided" in verdicts:
+            return "undecided"
+        return "pass"
 
     def plain(self) -> dict[str, Any]:
         """Return the gate as JSON's types."""
@@ -129,31 +131,43 @@ def gate(
             f"{run.shown} and {chosen[1].shown} judged other candidates for {len(ids):,} studies, "
             f"{ids[0]!r} among them: drift is measured on the same reports"
         )
-    known = comparison.panel.metrics
+    panel = comparison.panel
     unread = _unread(compared)
     checks = _limit_checks(compared, unread, floors or {}, ceilings or {})
     if earlier is None:
-        return Gate(tuple(checks), comparison.notes, comparison.signature)
-    margins = {find(known, name).name: drop for name, drop in (max_drops or {}).items()}
-    tested, empty = _tested_metrics(comparison.panel, metrics, margins)
-    tests = {name: pairs[0] for name, pairs in comparison.tests[0].items()}
+        return Gate(
+            checks=tuple(checks),
+            notes=comparison.notes,
+            signature=comparison.signature,
+        )
+    named_margins = {}
+    for name, drop in (max_drops or {}).items():
+        metric = find(panel.metrics, name)
+        named_margins[metric.name] = drop
+    tested, empty = _tested_metrics(panel, metrics, named_margins)
+    margins = {}
+    for metric in tested:
+        margins[metric.name] = named_margins.get(metric.name, max_drop)
     comparer = _Comparer(
-        panel=comparison.panel,
+        panel=panel,
         metrics=tuple(tested),
-        margins={metric.name: margins.get(metric.name, max_drop) for metric in tested},
+        margins=margins,
         how=how,
         drift=drift,
         non_inferior=non_inferior,
     )
+    # Of all studies, which come first, and of the only pair.
+    tests = {name: pairs[0] for name, pairs in comparison.tests[0].items()}
     checks += comparer.checks(tests, unread)
     notes = [f"{metric.label} is not compared: neither run has any" for metric in empty]
-    labels = {metric.label for metric in tested}
+    labels = [metric.label for metric in tested]
+    others = [metric.label for metric in panel.metrics if metric.label not in labels]
     return Gate(
-        tuple(checks),
-        (*comparison.notes, *notes),
-        comparison.signature,
-        tuple(metric.label for metric in tested),
-        tuple(metric.label for metric in known if metric.label not in labels),
+        checks=tuple(checks),
+        notes=(*comparison.notes, *notes),
+        signature=comparison.signature,
+        compared=tuple(labels),
+        not_compared=tuple(others),
     )
 
 
@@ -176,13 +190,21 @@ def _tested_metrics(
                 f"--max-drop names {stray[0]!r}, which is not compared: name it with --metric too"
             )
         return list(dict.fromkeys(named)), []
-    usual = [m for m in known if m.what in ("score", "rate") or _is_ratio(m)]
-    found = group_figures(panel).estimates
-    empty = [metric for metric in usual if _is_empty(found[metric.name])]
-    # A ratio without anything to count has no value in any study, as urgent recall without an
-    # urgent finding. Whatever else has no value leaves the gate undecided.
-    empty = [m for m in empty if _is_ratio(m) and m not in with_margin]
-    chosen = [m for m in known if (m in usual or m in with_margin) and m not in empty]
+    estimates = group_figures(panel).estimates
+    chosen: list[Metric] = []
+    empty: list[Metric] = []
+    for metric in known:
+        has_margin = metric in with_margin
+        is_usual = metric.what in ("score", "rate") or _is_ratio(metric)
+        if not is_usual and not has_margin:
+            continue
+        # A ratio without anything to count has no value in any study, as urgent recall without an
+        # urgent finding. Whatever else has no value leaves the gate undecided.
+        has_nothing = _is_ratio(metric) and _is_empty(estimates[metric.name])
+        if has_nothing and not has_margin:
+            empty.append(metric)
+        else:
+            chosen.append(metric)
     return chosen, empty
 
 
@@ -206,55 +228,72 @@ def _limit_checks(
     panel = compared.panel
     outcomes = compared.runs[0].outcomes
     n_studies = sum(outcomes.values())
-    scored = outcomes.get(OUTCOMES[Scored], 0) / n_studies if n_studies else None
-    limits = [("at least", limit) for limit in {SCORED: LEAST_SCORED, **floors}.items()]
-    limits += [("at most", limit) for limit in ceilings.items()]
-    found = group_figures(panel).estimates
+    share_scored = None
+    if n_studies:
+        share_scored = outcomes.get(OUTCOMES[Scored], 0) / n_studies
+    all_floors = {SCORED: LEAST_SCORED, **floors}
+    limits = [(name, limit, True) for name, limit in all_floors.items()]
+    limits += [(name, limit, False) for name, limit in ceilings.items()]
+    estimates = group_figures(panel).estimates
     checks = []
-    for words, (name, limit) in limits:
-        is_floor = words == "at least"
-        value, n, label, worst = scored, n_studies, "studies scored", scored
-        if name != SCORED:
+    for name, limit, is_floor in limits:
+        if name == SCORED:
+            metric_name, label = SCORED, "studies scored"
+            value = worst = share_scored
+            n = n_studies
+        else:
             metric = find(panel.metrics, name)
-            estimate = found[metric.name][0]
-            name, label = metric.name, metric.label
-            value, n = estimate.value, estimate.n or 0
+            metric_name, label = metric.name, metric.label
+            estimate = estimates[metric_name][0]
+            value = estimate.value
             worst = _extreme(panel, metric, unread, lowest=is_floor)
+            n = estimate.n or 0
         verdict: Verdict = "undecided"
         reason = "no study has this figure"
         if value is not None:
             verdict, reason = _limit_verdict(
-                value, worst, limit, unread, is_floor=is_floor
+                value,
+                worst,
+                limit,
+                unread,
+                is_floor=is_floor,
             )
-        checks.append(
-            Check(
-                metric=name,
-                label=label,
-                rule=f"{words} {limit:g}",
-                verdict=verdict,
-                value=value,
-                n=n,
-                reason=reason,
-                is_limit=True,
-            )
+        rule = f"at most {limit:g}"
+        if is_floor:
+            rule = f"at least {limit:g}"
+        check = Check(
+            metric=metric_name,
+            label=label,
+            rule=rule,
+            verdict=verdict,
+            value=value,
+            n=n,
+            reason=reason,
+            is_limit=True,
         )
+        checks.append(check)
     return checks
 
 
 def _limit_verdict(
     value: float, worst: float | None, limit: float, unread: Bools, *, is_floor: bool
 ) -> tuple[Verdict, str]:
+    """Return the verdict on a figure, and its reason; `worst` is with unread studies at worst."""
+
     def is_met(figure: float) -> bool:
-        return figure >= limit if is_floor else figure <= limit
+        if is_floor:
+            return figure >= limit
+        return figure <= limit
 
     if not is_met(value):
         return "fail", ""
-    if worst is not None and is_met(worst):
-        return "pass", ""
-    n = counted(int(unread[:, 0].sum()), "unread study", "unread studies")
+    n_unread = int(unread[:, 0].sum())
+    n = counted(n_unread, "unread study", "unread studies")
     if worst is None:
         return "undecided", f"with the {n} it could have any value"
-    return "undecided", f"with the {n} at the worst it would be {worst:.3f}"
+    if not is_met(worst):
+        return "undecided", f"with the {n} at the worst it would be {worst:.3f}"
+    return "pass", ""
 
 
 def _extreme(
@@ -281,18 +320,26 @@ def _filled(
     there are unread studies and the scale has no such end, as for a ratio of sums.
     """
     values = panel.values[metric.name].copy()
-    ends = metric.statistic.ends
+    low, high = metric.statistic.ends
     for run, is_low in at_low.items():
         rows = unread[:, run]
         if not rows.any():
             continue
-        end = ends[0] if is_low else ends[1]
+        end = high
+        if is_low:
+            end = low
         if end is None:
             return None
         values[rows, run] = end
-    per = {metric.name: panel.per[metric.name]} if metric.name in panel.per else {}
+    per = {}
+    if metric.name in panel.per:
+        per[metric.name] = panel.per[metric.name]
     return replace(
-        panel, metrics=(metric,), values={metric.name: values}, per=per, tallies={}
+        panel,
+        metrics=(metric,),
+        values={metric.name: values},
+        per=per,
+        tallies={},
     )
 
 
@@ -312,12 +359,12 @@ class _Comparer:
 
     def checks(self, tests: Mapping[str, PairTest], unread: Bools) -> list[Check]:
         """Return a check of each metric by these tests."""
-        verdicts = self._verdicts(
-            {metric.name: self.panel for metric in self.metrics}, tests
-        )
+        panels = dict.fromkeys((metric.name for metric in self.metrics), self.panel)
+        verdicts = self._verdicts(panels, tests)
         worst = [self._worst_verdicts(unread, side) for side in self._sides()]
-        n = counted(int(unread.any(axis=1).sum()), "unread study", "unread studies")
-        found = group_figures(self.panel).estimates
+        n_unread = int(unread.any(axis=1).sum())
+        n = counted(n_unread, "unread study", "unread studies")
+        estimates = group_figures(self.panel).estimates
         checks = []
         for metric in self.metrics:
             verdict, reason, test, ends = verdicts[metric.name]
@@ -330,30 +377,38 @@ class _Comparer:
                         verdict = "undecided"
                         reason = f"with the {n} at the worst it would not pass"
             margin = self.margins[metric.name]
-            rule = "no drift" if self.drift else "no worse"
-            value, baseline = (one.value for one in found[metric.name])
-            checks.append(
-                Check(
-                    metric=metric.name,
-                    label=metric.label,
-                    rule=rule + (f" by more than {margin:g}" if margin else ""),
-                    verdict=verdict,
-                    value=value,
-                    n=test.n,
-                    baseline=baseline,
-                    difference=test.difference,
-                    low=ends.low,
-                    high=ends.high,
-                    p_holm=test.p_holm,
-                    margin=margin,
-                    reason=reason,
-                )
+            of_run, of_earlier = estimates[metric.name]
+            check = Check(
+                metric=metric.name,
+                label=metric.label,
+                rule=self._rule(margin),
+                verdict=verdict,
+                value=of_run.value,
+                n=test.n,
+                baseline=of_earlier.value,
+                difference=test.difference,
+                low=ends.low,
+                high=ends.high,
+                p_holm=test.p_holm,
+                margin=margin,
+                reason=reason,
             )
+            checks.append(check)
         return checks
+
+    def _rule(self, margin: float) -> str:
+        rule = "no worse"
+        if self.drift:
+            rule = "no drift"
+        if margin:
+            rule += f" by more than {margin:g}"
+        return rule
 
     def _sides(self) -> list[bool]:
         """Return for which directions the worst case is tried: whether the run is the worse one."""
-        return [True, False] if self.drift else [True]
+        if self.drift:
+            return [True, False]
+        return [True]
 
     def _worst_verdicts(
         self,
@@ -363,22 +418,25 @@ class _Comparer:
         """Return the verdicts with the unread studies at their worst; None where there is none."""
         if not unread.any():
             return {metric.name: "pass" for metric in self.metrics}
-        panels, tests = {}, {}
+        panels: dict[str, ScoreMatrix] = {}
+        tests: dict[str, PairTest] = {}
         for metric in self.metrics:
+            name = metric.name
             run_at_low = metric.study_higher_is_better == run_is_worse
-            filled = _filled(
-                self.panel, metric, unread, {0: run_at_low, 1: not run_at_low}
-            )
+            at_low = {0: run_at_low, 1: not run_at_low}
+            filled = _filled(self.panel, metric, unread, at_low)
             if filled is not None:
-                panels[metric.name] = filled
-                (tests[metric.name],) = compare_pairs(filled, {}, self.how).pairs[
-                    metric.name
-                ]
-        verdicts = self._verdicts(panels, tests)
-        return {
-            metric.name: verdicts[metric.name][0] if metric.name in verdicts else None
-            for metric in self.metrics
-        }
+                group = compare_pairs(filled, {}, self.how)
+                panels[name] = filled
+                (tests[name],) = group.pairs[name]
+        of_filled = self._verdicts(panels, tests)
+        verdicts: dict[str, Verdict | None] = {}
+        for metric in self.metrics:
+            verdicts[metric.name] = None
+            if metric.name in of_filled:
+                verdict, *_ = of_filled[metric.name]
+                verdicts[metric.name] = verdict
+        return verdicts
 
     def _verdicts(
         self, panels: Mapping[str, ScoreMatrix], tests: Mapping[str, PairTest]
@@ -391,7 +449,8 @@ class _Comparer:
             ends = DifferenceInterval(test.low, test.high)
             if self.non_inferior:
                 ends = difference_interval(panels[metric.name], metric, self.how.draws)
-            verdicts[metric.name] = (*self._verdict(metric, test, ends), test, ends)
+            verdict, reason = self._verdict(metric, test, ends)
+            verdicts[metric.name] = (verdict, reason, test, ends)
         return verdicts
 
     def _verdict(
@@ -401,10 +460,11 @@ class _Comparer:
         margin = self.margins[metric.name]
         if test.p_holm is None or test.difference is None:
             return "undecided", "too few studies are scored in both runs for a test"
-        shown = _turned(metric, test.low, test.high, test.difference)
         has_interval = test.low is not None and test.high is not None
-        if test.p_holm < ALPHA and (has_interval or not margin):
-            least, most = shown
+        # Without an interval a difference is known from 0 only, and not from a margin.
+        is_shown = test.p_holm < ALPHA and (has_interval or not margin)
+        if is_shown:
+            least, most = _turned(metric, test.low, test.high, test.difference)
             if most < -margin or (self.drift and least > margin):
                 return "fail", ""
         if self.non_inferior:
@@ -425,4 +485,6 @@ def _turned(
     """Return the ends of a difference so that more is better; without them the difference."""
     if low is None or high is None:
         low = high = difference
-    return (low, high) if metric.higher_is_better else (-high, -low)
+    if metric.higher_is_better:
+        return low, high
+    return -high, -low

@@ -46,12 +46,16 @@ class MetricFile:
                 f"{self.path} does not say which model it is about; add a column 'model' with "
                 f"their names here: {', '.join(models)}"
             )
-        named = {name: index for index, name in enumerate(models)}
-        columns = np.array(
-            [0 if name is None else named.get(name, -1) for name in self.models]
-        )
+        column_of_model: dict[str | None, int] = {
+            name: index for index, name in enumerate(models)
+        }
+        # Where there is one model only, a row need not say which.
+        column_of_model[None] = 0
+        model_columns = [column_of_model.get(name, -1) for name in self.models]
+        columns = np.array(model_columns)
         studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
-        rows = np.flatnonzero((studies >= 0) & (columns >= 0))
+        is_about_these = (studies >= 0) & (columns >= 0)
+        rows = np.flatnonzero(is_about_these)
         if not len(rows):
             raise JudgeError(
                 f"nothing in {self.path} is about these runs: it has the study "
@@ -60,8 +64,9 @@ class MetricFile:
             )
         grids = {}
         for metric, column in self.columns:
-            grids[metric] = np.full((len(study_ids), len(models)), np.nan)
-            grids[metric][studies[rows], columns[rows]] = column[rows]
+            grid = np.full((len(study_ids), len(models)), np.nan)
+            grid[studies[rows], columns[rows]] = column[rows]
+            grids[metric] = grid
         return grids
 
 
@@ -87,24 +92,17 @@ def read_metrics(
     """
     read = load(path, "metrics", NamedFields(id=_ID))
     table = read.frame
-    study_ids, models = list(table.index), pd.Series([None] * len(table), dtype=object)
-    if _MODEL in table:
-        given = [to_id(value) for value in table[_MODEL]]
-        # As judge metrics prints them.
-        plain = [None if name is None else without_guard(name) for name in given]
-        models = pd.Series(plain, dtype=object)
-        if models.isna().any():
-            raise JudgeError(
-                f"{path}: record {models.isna().argmax() + 1} of {len(models)} has no text or "
-                f"number in {_MODEL!r}; every record needs one"
-            )
+    study_ids = list(table.index)
+    models = _models(path, table)
     names = [name for name in table.columns if name not in (_MODEL, *_INDEX, *COLUMNS)]
     if not names:
         raise JudgeError(f"{path} holds no metric of single studies")
     keys = pd.DataFrame({"model": models, "study": study_ids})
     if keys.duplicated().any():
         model, study_id = keys[keys.duplicated()].iloc[0]
-        about = f" of the model {model!r}" if model else ""
+        about = ""
+        if model:
+            about = f" of the model {model!r}"
         raise JudgeError(
             f"{path} has the study {study_id!r}{about} twice; keep one row"
         )
@@ -129,31 +127,49 @@ def read_metrics(
                 f"beyond its scale {scale}: mend it, or give the column another name"
             )
         columns[metric] = values
-    sha256 = read.file.sha256 if read.file else ""
+    sha256 = ""
+    if read.file:
+        sha256 = read.file.sha256
     return MetricFile(
-        path, sha256, tuple(models), tuple(study_ids), tuple(columns.items())
+        path=path,
+        sha256=sha256,
+        models=tuple(models),
+        study_ids=tuple(study_ids),
+        columns=tuple(columns.items()),
     )
+
+
+def _models(path: str, table: pd.DataFrame) -> pd.Series:
+    """Return the model of each record, None where the file does not say; raises for some only."""
+    if _MODEL not in table:
+        return pd.Series([None] * len(table), dtype=object)
+    names = []
+    for value in table[_MODEL]:
+        name = to_id(value)
+        if name is not None:
+            # As judge metrics prints them.
+            name = without_guard(name)
+        names.append(name)
+    models = pd.Series(names, dtype=object)
+    is_missing = models.isna()
+    if is_missing.any():
+        raise JudgeError(
+            f"{path}: record {is_missing.argmax() + 1} of {len(models)} has no text or "
+            f"number in {_MODEL!r}; every record needs one"
+        )
+    return models
 
 
 def _numbers(
     path: str, name: str, values: Sequence[object], study_ids: Sequence[str]
 ) -> Values:
-    cells = pd.Series(list(values), dtype=object).map(
-        lambda cell: (
-            None if isinstance(cell, str) and cell.strip() in _MISSING else cell
-        )
-    )
-    is_text = cells.map(
-        lambda cell: (
-            isinstance(cell, bool)
-            or (isinstance(cell, int) and abs(cell) > _MOST)  # pandas would overflow
-            or "_" in str(cell)
-        )
-    )
-    numbers = pd.to_numeric(cells.where(~is_text, "no number"), errors="coerce").astype(
-        float
-    )
-    wrong = cells.notna() & ~(numbers.abs() <= _MOST)
+    """Return a column's numbers, NaN where a cell is empty; raises `JudgeError` for others."""
+    cells = pd.Series(list(values), dtype=object).map(_without_missing)
+    is_text = cells.map(_is_no_number)
+    checked = cells.where(~is_text, "no number")
+    numbers = pd.to_numeric(checked, errors="coerce").astype(float)
+    is_number = numbers.abs() <= _MOST
+    wrong = cells.notna() & ~is_number
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise JudgeError(
@@ -162,3 +178,19 @@ def _numbers(
             f"numbers within {_MOST:g}"
         )
     return np.asarray(numbers, dtype=np.float64)
+
+
+def _without_missing(cell: object) -> object:
+    if isinstance(cell, str) and cell.strip() in _MISSING:
+        return None
+    return cell
+
+
+def _is_no_number(cell: object) -> bool:
+    """Return whether pandas would take for a number what is none, as True or 1_000."""
+    if isinstance(cell, bool):
+        return True
+    if isinstance(cell, int) and abs(cell) > _MOST:
+        # pandas would overflow.
+        return True
+    return "_" in str(cell)

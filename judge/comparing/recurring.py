@@ -93,34 +93,36 @@ def recurring_in(
         )
     if len(choices) > 1:
         compared = read_scores(choices, patient_field=patient_field, **options)
-        least, how = min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed)
+        least = min_studies or FEWEST_TESTED
+        how = replace(_USUAL, seed=seed)
         return _between(compared, least, how, without_warnings=without_warnings)
-    run, least = RunFolder.open(choices[0].path), min_studies or FEWEST
-    rubric, summary = run.rubric, run.summary()
-    if choices[0].model:
-        summary = summary.model_copy(update={"model": choices[0].model})
+    choice = choices[0]
+    run = RunFolder.open(choice.path)
+    least = min_studies or FEWEST
+    rubric = run.rubric
+    summary = run.summary()
+    if choice.model:
+        summary = summary.model_copy(update={"model": choice.model})
     groups = _grouped(run, rubric, without_warnings=without_warnings)
-    in_order = sorted(groups, key=lambda group: _place(group, rubric))
     scored, intervals_by = _scored_studies(run, patient_field)
     summary = summary.model_copy(update={"intervals_by": intervals_by})
-    errors = [
-        {**_named(group, rubric), **_numbers(groups[group], scored)}
-        for group in in_order
-    ]
+    errors = []
+    # Ties below stay in the rubric's order.
+    for group in sorted(groups, key=lambda group: _place(group, rubric)):
+        numbers = _numbers(groups[group], scored)
+        errors.append({**_named(group, rubric), **numbers})
     errors.sort(
-        key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")]
+        key=lambda error: (-error["k"], -error["n_grave"], -error["n_errors"]),
     )
     made_by = summary.plain()
+    warned = _warned_notes([run], without_warnings=without_warnings)
     data = {
         **{name: made_by.get(name) for name in _MADE_BY},
         "intervals_by": intervals_by,
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
         "without_warnings": without_warnings,
-        "notes": [
-            *summary.notes,
-            *_warned_notes([run], without_warnings=without_warnings),
-        ],
+        "notes": [*summary.notes, *warned],
         "errors": [error for error in errors if error["k"] >= least],
     }
     return Recurring(rubric, data, summary)
@@ -142,17 +144,20 @@ def _scored_studies(
     field, units = patients(table, patient_field) or (None, None)
     ids = table["study_id"][is_scored].tolist()
     rows = {study_id: row for row, study_id in enumerate(ids)}
-    return _Scored(rows, None if units is None else units[is_scored]), field
+    if units is not None:
+        units = units[is_scored]
+    return _Scored(rows, units), field
 
 
 def _warned_notes(runs: Sequence[RunFolder], *, without_warnings: bool) -> list[str]:
     n = 0
     for run in runs:
         for record in run.records():
-            if record["outcome"] == OUTCOMES[Scored]:
-                n += sum(
-                    bool(error.warnings) for error in errors_of(record, run.rubric)
-                )
+            if record["outcome"] != OUTCOMES[Scored]:
+                continue
+            for error in errors_of(record, run.rubric):
+                if error.warnings:
+                    n += 1
     if not n:
         return []
     errors = counted(n, "error", "errors")
@@ -164,7 +169,8 @@ def _warned_notes(runs: Sequence[RunFolder], *, without_warnings: bool) -> list[
 def _between(
     compared: ComparedRuns, min_studies: int, how: Resampling, *, without_warnings: bool
 ) -> Recurring:
-    runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
+    runs = compared.aligned.runs
+    names = " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(
             f"{names}: errors are compared between runs of one rubric; name two"
@@ -178,70 +184,68 @@ def _between(
         why = f"none of {len(is_scored):,} studies was scored in both {names}"
         raise JudgeError(f"{why}; judge audit RUN says why")
     panel = compared.panel.take(is_scored.nonzero()[0])
-    rubric, models = runs[0].rubric, [run.model for run in compared.runs]
-    n, wanted = len(panel.study_ids), set(panel.study_ids)
-    ids_in_order = {study_id: row for row, study_id in enumerate(panel.study_ids)}
-    scored = _Scored(ids_in_order, panel.clusters if panel.is_clustered else None)
-    first, second = (
-        _grouped(run, rubric, wanted, without_warnings=without_warnings) for run in runs
-    )
+    clusters = patient_field = None
+    if panel.is_clustered:
+        clusters, patient_field = panel.clusters, panel.patient_field
+    rows = {study_id: row for row, study_id in enumerate(panel.study_ids)}
+    scored = _Scored(rows, clusters)
+    rubric = runs[0].rubric
+    first_run, second_run = runs
+    first = _grouped(first_run, rubric, rows, without_warnings=without_warnings)
+    second = _grouped(second_run, rubric, rows, without_warnings=without_warnings)
     groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
-    studies = {
-        group: tuple(
-            {study_id for study_id, _, _ in side.get(group, ())}
-            for side in (first, second)
-        )
-        for group in groups
-    }
-    tested = [
-        group for group in groups if len(set.union(*studies[group])) >= min_studies
-    ]
-    tests = dict(
-        zip(
-            tested,
-            _tests(panel, [studies[group] for group in tested], how),
-            strict=True,
-        )
-    )
+    # The studies of each group in the first run and in the second.
+    studies: dict[Group, tuple[set[str], set[str]]] = {}
+    tested = []
+    for group in groups:
+        in_first = {study_id for study_id, _, _ in first.get(group, ())}
+        in_second = {study_id for study_id, _, _ in second.get(group, ())}
+        studies[group] = (in_first, in_second)
+        if len(in_first | in_second) >= min_studies:
+            tested.append(group)
+    results = _tests(panel, [studies[group] for group in tested], how)
+    tests = dict(zip(tested, results, strict=True))
+    models = [run.model for run in compared.runs]
     errors = []
     for group in groups:
-        ids, other_ids = studies[group]
-        left = _numbers(first.get(group, ()), scored, ids - other_ids)
-        right = _numbers(second.get(group, ()), scored, other_ids - ids)
+        in_first, in_second = studies[group]
+        only_first, only_second = in_first - in_second, in_second - in_first
+        of_first = _numbers(first.get(group, ()), scored, only_first)
+        of_second = _numbers(second.get(group, ()), scored, only_second)
+        ratio = None
+        if in_second:
+            ratio = len(in_first) / len(in_second)
         error = {
             **_named(group, rubric),
-            "n_either": len(ids | other_ids),
-            "models": dict(zip(models, (left, right), strict=True)),
-            "ratio": len(ids) / len(other_ids) if other_ids else None,
+            "n_either": len(in_first | in_second),
+            "models": dict(zip(models, (of_first, of_second), strict=True)),
+            "ratio": ratio,
             "test": tests.get(group),
         }
         errors.append(error)
 
     def order(error: dict[str, Any]) -> tuple[object, ...]:
-        k, n = (side["k"] for side in error["models"].values())
-        return error["test"] is None, -abs(k - n), -error["n_either"]
+        k, other_k = (side["k"] for side in error["models"].values())
+        return error["test"] is None, -abs(k - other_k), -error["n_either"]
 
     version = str(lexicon.load().version)
-    signature = (
-        f"{comparison_signature(compared, how, ())}|errors:{min_studies}+{version}"
-    )
+    of_comparison = comparison_signature(compared, how, ())
+    signature = f"{of_comparison}|errors:{min_studies}+{version}"
     if without_warnings:
         signature += "+without-warnings"
+    warned = _warned_notes(runs, without_warnings=without_warnings)
     data = {
         "signature": signature,
         "rubric": rubric.name,
         "runs": [run.described() for run in compared.runs],
-        "patient_field": panel.patient_field if panel.is_clustered else None,
+        "patient_field": patient_field,
         "n_studies": len(is_scored),
-        "n_scored": n,
+        "n_scored": len(panel.study_ids),
         "min_studies": min_studies,
         "findings_by": version,
         "n_tested": len(tested),
         "without_warnings": without_warnings,
-        "notes": [
-            *compared.notes,
-            *_warned_notes(runs, without_warnings=without_warnings),
-        ],
+        "notes": [*compared.notes, *warned],
         "errors": sorted(errors, key=order),
     }
     return Recurring(rubric, data)
@@ -254,27 +258,31 @@ def _tests(
     if not studies:
         return []
     values = {}
+    metrics = []
     for number, sides in enumerate(studies):
-        has_error = [
-            [study_id in side for side in sides] for study_id in panel.study_ids
-        ]
-        values[f"error group {number}"] = np.array(has_error, float)
-    metrics = tuple(
-        Metric(
+        name = f"error group {number}"
+        # Studies by models: 1 where the model's report has such an error.
+        has_error = np.zeros((len(panel.study_ids), len(sides)))
+        for model, side in enumerate(sides):
+            has_error[:, model] = [study_id in side for study_id in panel.study_ids]
+        values[name] = has_error
+        metric = Metric(
             name=name,
             label=name,
             statistic=Rate(name, name, measures=(name,), higher_is_better=False),
             study_label=name,
         )
-        for name in values
-    )
-    of_groups = replace(panel, metrics=metrics, values=values, per={})
-    how = replace(how, flips=max(how.flips or FLIPS, FLIPS_A_TEST * len(studies)))
-    tests = [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
-    plain = [{**asdict(test), "significant": test.is_significant} for test in tests]
-    return [
-        {name: test[name] for name in test if name not in ("a", "b")} for test in plain
-    ]
+        metrics.append(metric)
+    of_groups = replace(panel, metrics=tuple(metrics), values=values, per={})
+    flips = max(how.flips or FLIPS, FLIPS_A_TEST * len(studies))
+    tests = compare_pairs(of_groups, {}, replace(how, flips=flips))
+    plain = []
+    for (test,) in tests.pairs.values():
+        data = {**asdict(test), "significant": test.is_significant}
+        # The two models are named beside it.
+        del data["a"], data["b"]
+        plain.append(data)
+    return plain
 
 
 def _grouped(
@@ -292,14 +300,16 @@ def _grouped(
     errors: dict[Group, list[_Error]] = {}
     n = 0
     for record in run.records():
-        is_wanted = wanted is None or record["study_id"] in wanted
-        if is_wanted and record["outcome"] == OUTCOMES[Scored]:
-            n += 1
-            for group, grade in _groups(
-                record, rubric, without_warnings=without_warnings
-            ):
-                error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
-                errors.setdefault(group, []).append(error)
+        study_id = record["study_id"]
+        is_wanted = wanted is None or study_id in wanted
+        if not is_wanted or record["outcome"] != OUTCOMES[Scored]:
+            continue
+        n += 1
+        graded = _groups(record, rubric, without_warnings=without_warnings)
+        for group, grade in graded:
+            weight = _TONES.index(grade.tone)
+            error = (study_id, weight, grade.is_grave)
+            errors.setdefault(group, []).append(error)
     if wanted is not None and n != len(wanted):
         raise JudgeError(
             f"the annotations of {run.path} hold {n:,} of {len(wanted):,} studies that its table "
@@ -318,12 +328,17 @@ def _numbers(
     shown = [study_id for study_id in gravest if among is None or study_id in among]
     shown.sort(key=lambda study_id: -gravest[study_id])
     has_error = np.zeros(len(scored.rows), dtype=bool)
-    has_error[[scored.rows[study_id] for study_id in gravest]] = True
-    studies = rate_interval(has_error, scored.units)
+    rows = [scored.rows[study_id] for study_id in gravest]
+    has_error[rows] = True
+    share = rate_interval(has_error, scored.units)
     return {
         "n_errors": len(errors),
         "n_grave": sum(is_grave for _, _, is_grave in errors),
-        **{name: getattr(studies, name) for name in ("k", "n", "value", "low", "high")},
+        "k": share.k,
+        "n": share.n,
+        "value": share.value,
+        "low": share.low,
+        "high": share.high,
         "examples": shown[:_EXAMPLES],
     }
 
@@ -336,26 +351,32 @@ def _groups(
         if without_warnings and item.warnings:
             continue
         tally = rubric.tally
-        has_rows = tally is not None and tally.kind == item.kind
-        categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
+        categories: Sequence[str] = ()
+        if tally is not None and tally.kind == item.kind:
+            categories = item.labels.get(tally.rows, ())
         findings = _findings(item, record["candidate"])
+        grade = rubric.grade(item)
+        # An error without a category, or about no finding that is known, is a group too.
         for category in dict.fromkeys(categories or (None,)):
             for finding in dict.fromkeys(findings or (None,)):
-                yield Group(item.kind, category, finding), rubric.grade(item)
+                yield Group(item.kind, category, finding), grade
 
 
 def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
     """Yield a record's errors: its items that are graded, and as something that is not good."""
     for plain in record["annotation"]["items"]:
-        edit = Edit(**plain["edit"]) if plain["edit"] else None
-        warnings = tuple(plain.get("warnings", ()))
+        edit = None
+        if plain["edit"]:
+            edit = Edit(**plain["edit"])
         item = Item(
-            plain["kind"], plain["text"], plain["labels"], edit=edit, warnings=warnings
+            plain["kind"],
+            plain["text"],
+            plain["labels"],
+            edit=edit,
+            warnings=tuple(plain.get("warnings", ())),
         )
-        if (
-            rubric.kind(item.kind).graded_by is not None
-            and rubric.grade(item).tone != "good"
-        ):
+        is_graded = rubric.kind(item.kind).graded_by is not None
+        if is_graded and rubric.grade(item).tone != "good":
             yield item
 
 
@@ -365,8 +386,9 @@ def _findings(item: Item, candidate: str) -> Sequence[str]:
     findings = lexicon.named_findings(item.text, rules)
     if findings or item.edit is None:
         return findings
-    is_new = item.edit.kind == "insert" or item.edit.line is None
-    before = "" if is_new else lines(candidate)[item.edit.line or 0]
+    before = ""
+    if item.edit.kind != "insert" and item.edit.line is not None:
+        before = lines(candidate)[item.edit.line]
     return lexicon.changed_findings(before, item.edit.corrected, rules)
 
 
@@ -382,6 +404,11 @@ def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
 
 
 def _place(group: Group, rubric: Rubric) -> tuple[int, str, bool, str]:
-    names = [label.name for label in rubric.codes.labels] if rubric.codes else []
-    place = names.index(group.category) if group.category in names else len(names)
+    """Return what groups are sorted by: the rubric's categories, kinds, and findings by name."""
+    names = []
+    if rubric.codes:
+        names = [label.name for label in rubric.codes.labels]
+    place = len(names)
+    if group.category in names:
+        place = names.index(group.category)
     return place, group.kind, group.finding is None, group.finding or ""

@@ -112,35 +112,50 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
 
     Raises `MissingMetricError` if a package or its weights are missing.
     """
-    n, label = len(references), name
+    label = name
     try:
+        metrics: tuple[Metric, ...]
+        figures: tuple[OfCounts, ...]
         metric = added(name) or KNOWN.get(name)
         if metric:
             label = metric.study_label
-        metrics, figures = ((metric,), ()) if metric else _GROUPS[name][1:]
+            metrics, figures = (metric,), ()
+        else:
+            _, metrics, figures = _GROUPS[name]
         if name in OVERLAP:
             columns = _word_overlap(name, references, candidates)
         elif name in NAMES:
             columns = _by_radeval(name, references, candidates)
         else:
-            work = METRICS.guarded(name, METRICS.load(name).compute)
-            values = METRICS.guarded(
-                name, lambda: tuple(map(float, work(references, candidates)))
-            )
-            columns = {name: values()}
-        if any(
-            len(part) != n or not all(map(math.isfinite, part))
-            for part in columns.values()
-        ):
-            wrong = f"does not give {n} finite values for {n} studies"
-            raise (
-                METRICS.error(name, wrong)
-                if name not in NAMES
-                else JudgeError(f"it {wrong}")
-            )
+            columns = _by_plugin(name, references, candidates)
+        _check_columns(name, columns, len(references))
     except JudgeError as error:
         raise MissingMetricError(f"{label} cannot be computed: {error}") from error
     return Scores(columns, metrics, figures)
+
+
+def _check_columns(name: str, columns: Columns, n: int) -> None:
+    """Raise `JudgeError` where a metric lacks a number for one of the `n` studies."""
+    for values in columns.values():
+        if len(values) == n and all(map(math.isfinite, values)):
+            continue
+        wrong = f"does not give {n} finite values for {n} studies"
+        if name in NAMES:
+            raise JudgeError(f"it {wrong}")
+        raise METRICS.error(name, wrong)
+
+
+def _by_plugin(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> Columns:
+    # What a plugin raises, when it computes or in its values, is named as its own.
+    work = METRICS.guarded(name, METRICS.load(name).compute)
+
+    def floats() -> tuple[float, ...]:
+        return tuple(map(float, work(references, candidates)))
+
+    guarded = METRICS.guarded(name, floats)
+    return {name: guarded()}
 
 
 def _word_overlap(
@@ -167,13 +182,19 @@ def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> Columns:
             f"{n} reports are in another script than Latin, and it reads a to z alone"
         )
     scorer = RougeScorer(["rougeL"], use_stemmer=True)
-    pairs = zip(references, candidates, strict=True)
-    return {"rougel": tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)}
+    values = []
+    for reference, candidate in zip(references, candidates, strict=True):
+        score = scorer.score(reference, candidate)["rougeL"]
+        values.append(score.fmeasure)
+    return {"rougel": tuple(values)}
 
 
 def _is_other_script(text: str) -> bool:
+    """Return whether less than half of a text's letters are Latin."""
     letters = [char for char in text if char.isalpha()]
-    return 2 * sum(char < "\u0250" for char in letters) < len(letters)
+    # Latin with its extensions ends before the phonetic letters.
+    n_latin = sum(char < "\u0250" for char in letters)
+    return 2 * n_latin < len(letters)
 
 
 def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Columns:
@@ -182,15 +203,22 @@ def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Column
 
     order = len(CORPUS_BLEU)
     scorer = BLEU(
-        tokenize="none", force=True, max_ngram_order=order, effective_order=True
+        tokenize="none",
+        force=True,
+        max_ngram_order=order,
+        effective_order=True,
     )
-    pairs = zip(candidates, references, strict=True)
-    scores = [
-        scorer.sentence_score(candidate, [reference]) for candidate, reference in pairs
-    ]
-    counts = [(*score.counts, *score.totals, score.ref_len) for score in scores]
-    columns = zip(CORPUS_BLEU[-1].measures, zip(*counts, strict=True), strict=True)
-    return {name: tuple(map(float, values)) for name, values in columns}
+    counts = []
+    for candidate, reference in zip(candidates, references, strict=True):
+        score = scorer.sentence_score(candidate, [reference])
+        counts.append((*score.counts, *score.totals, score.ref_len))
+    # BLEU-4 has all columns; those of lower orders are among them.
+    names = CORPUS_BLEU[-1].measures
+    columns = zip(*counts, strict=True)
+    by_name = {}
+    for name, column in zip(names, columns, strict=True):
+        by_name[name] = tuple(map(float, column))
+    return by_name
 
 
 _BY_LIBRARY = {
@@ -206,15 +234,19 @@ def bleu2(reference: str, candidate: str) -> float:
     brevity penalty [Papineni et al. 2002]. As in fast-bleu, where no pair of words matches, 0.1
     stands in for the count of matches [Chen and Cherry 2014]. Where no word matches the score is 0.
     """
-    expected, words = tokens(reference), tokens(candidate)
-    unigrams = (Counter(expected) & Counter(words)).total()
-    if not unigrams:
+    expected = tokens(reference)
+    words = tokens(candidate)
+    # Clipped: a word counts as often as the reference has it.
+    matching_words = (Counter(expected) & Counter(words)).total()
+    if not matching_words:
         return 0.0
-    bigrams = (Counter(pairwise(expected)) & Counter(pairwise(words))).total()
-    precision = math.sqrt(
-        unigrams / len(words) * (bigrams or 0.1) / max(len(words) - 1, 1)
-    )
-    brevity = min(1.0, math.exp(1 - len(expected) / len(words)))
+    pairs = Counter(pairwise(words))
+    matching_pairs = (Counter(pairwise(expected)) & pairs).total()
+    n_words = len(words)
+    n_pairs = max(n_words - 1, 1)
+    product = matching_words / n_words * (matching_pairs or 0.1) / n_pairs
+    precision = math.sqrt(product)
+    brevity = min(1.0, math.exp(1 - len(expected) / n_words))
     return precision * brevity
 
 
@@ -248,14 +280,12 @@ def _by_radeval(
             check=False,
         )
         if done.returncode or not scores.is_file():
-            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1].strip()[
-                :_SHOWN
-            ]
+            # The last line of a traceback is the error.
+            lines = done.stderr.strip().splitlines() or ["no reason given"]
+            why = lines[-1].strip()[:_SHOWN]
             raise JudgeError(f"radeval failed (are its weights downloaded?): {why}")
-        return {
-            name: tuple(values)
-            for name, values in json.loads(scores.read_text("utf-8")).items()
-        }
+        columns = json.loads(scores.read_text("utf-8"))
+        return {name: tuple(values) for name, values in columns.items()}
 
 
 def added(name: str) -> Metric | None:
@@ -298,23 +328,25 @@ class ScoredReports:
 
     def set_of_draws(self) -> Draws:
         """Return the seed and the number of resamples for these studies."""
-        clusters = self.patients()
-        return self.draws.of(
-            n_different(clusters[1]) if clusters else len(self.studies)
-        )
+        found = self.patients()
+        if found is None:
+            return self.draws.of(len(self.studies))
+        _, clusters = found
+        return self.draws.of(n_different(clusters))
 
     @property
     def fields(self) -> dict[str, tuple[object, ...]]:
         """The fields that figures can be grouped by."""
-        has_classes = any(name is not None for name in self.studies.study_classes)
-        classes = {"study_class": self.studies.study_classes} if has_classes else {}
-        return {**classes, **self.studies.fields}
+        fields: dict[str, tuple[object, ...]] = {}
+        classes = self.studies.study_classes
+        if any(name is not None for name in classes):
+            fields["study_class"] = classes
+        return {**fields, **self.studies.fields}
 
     def compute(self, name: str) -> None:
         """Add a metric; raises `MissingMetricError` where it cannot be computed."""
-        self.scores.append(
-            compute(name, self.studies.references, self.studies.candidates)
-        )
+        studies = self.studies
+        self.scores.append(compute(name, studies.references, studies.candidates))
 
     def table(self) -> pd.DataFrame:
         """Return the metrics, one row a study."""
@@ -351,20 +383,26 @@ class ScoredReports:
             patient_field=name,
             draws=draws,
         )
+        parts: list[tuple[dict[str, object], ScoreMatrix]] = [({}, matrix)]
+        if by:
+            parts += groups_of(matrix, by)
         figures = []
-        for key, part in [({}, matrix), *(groups_of(matrix, by) if by else [])]:
+        for key, part in parts:
             estimates = group_figures(part).estimates
-            rows = np.flatnonzero(
-                np.isin(self.studies.study_ids, part.study_ids)
-            ).tolist()
-            single = [(metric, estimates[metric.name][0]) for metric in metrics]
-            units = None if clusters is None else clusters[rows]
-            sums = []
+            of_part = [(metric, estimates[metric.name][0]) for metric in metrics]
+            is_in_part = np.isin(self.studies.study_ids, part.study_ids)
+            rows = np.flatnonzero(is_in_part).tolist()
+            units = None
+            if clusters is not None:
+                units = clusters[rows]
             for statistic in pooled:
                 counts, _ = statistic.study_values(arrays)
                 estimate = statistic.estimate(
-                    counts[rows], None, units=units, draws=draws
+                    counts[rows],
+                    None,
+                    units=units,
+                    draws=draws,
                 )
-                sums.append((statistic.metric, estimate))
-            figures.append((key, (*single, *sums)))
+                of_part.append((statistic.metric, estimate))
+            figures.append((key, tuple(of_part)))
         return figures

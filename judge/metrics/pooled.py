@@ -91,8 +91,9 @@ class OfCounts(Statistic):
         There is no interval for fewer than ten studies, or patients, and if more than 1% of the
         resamples have no number.
         """
-        sums = unit_sums(values, units_of(units, len(values)))
-        return bootstrap_estimate(sums, self.compute, len(values), draws=draws)
+        n_studies = len(values)
+        sums = unit_sums(values, units_of(units, n_studies))
+        return bootstrap_estimate(sums, self.compute, n_studies, draws=draws)
 
     def resampled(
         self,
@@ -126,8 +127,10 @@ def _bleu(sums: Values) -> Values:
     shares = _share(matches, totals, of_none=np.nan)
     with np.errstate(divide="ignore"):
         precision = np.exp(np.log(shares).mean(axis=-1))
-    longer = _share(sums[..., -1], totals[..., 0], of_none=np.nan)
-    bleu: Values = precision * np.exp(np.minimum(0.0, 1 - longer))
+    # The words of the references by those of the candidates.
+    ratio = _share(sums[..., -1], totals[..., 0], of_none=np.nan)
+    brevity = np.exp(np.minimum(0.0, 1 - ratio))
+    bleu: Values = precision * brevity
     return bleu
 
 
@@ -141,10 +144,10 @@ def _macro(sums: Values) -> Values:
 
 
 def _micro(sums: Values) -> Values:
-    whole = np.stack(
-        [part.sum(axis=-1) for part in np.split(sums, 3, axis=-1)], axis=-1
-    )
-    return _f1(whole)[..., 0]
+    tp, fp, fn = np.split(sums, 3, axis=-1)
+    over_labels = [tp.sum(axis=-1), fp.sum(axis=-1), fn.sum(axis=-1)]
+    f1 = _f1(np.stack(over_labels, axis=-1))
+    return f1[..., 0]
 
 
 def _of_counts(
@@ -176,7 +179,9 @@ def _f1_chexbert(name: str, labels: Sequence[str], average: str) -> OfCounts:
     for count in ("tp", "fp", "fn"):
         columns += [count_name(count, label) for label in labels]
     label = f"F1-CheXbert {len(labels)} {average}"
-    compute = _macro if average == "macro" else _micro
+    compute = _micro
+    if average == "macro":
+        compute = _macro
     return _of_counts(f"f1chexbert_{name}_{average}", label, tuple(columns), compute)
 
 

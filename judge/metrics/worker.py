@@ -34,27 +34,33 @@ def _semb(references: Texts, candidates: Texts) -> Columns:
 
 
 def _f1chexbert(references: Texts, candidates: Texts) -> Columns:
-    cuda = importlib.import_module("torch").cuda.is_available()
+    device = "cpu"
+    if importlib.import_module("torch").cuda.is_available():
+        device = "cuda"
     module = importlib.import_module("radeval.metrics.f1chexbert.f1chexbert")
-    scorer = module.F1CheXbert(device="cuda" if cuda else "cpu")
+    scorer = module.F1CheXbert(device=device)
+    # Counts are named by CheXbert's labels, whose order the labels of another model may not have.
     if tuple(scorer.TARGET_NAMES) != CHEXBERT:
         raise ValueError(
             f"its labels are others than CheXbert's: {scorer.TARGET_NAMES}"
         )
-    return label_counts(
-        *(scorer.get_labels(texts) for texts in (references, candidates))
-    )
+    reference_labels = scorer.get_labels(references)
+    candidate_labels = scorer.get_labels(candidates)
+    return label_counts(reference_labels, candidate_labels)
 
 
 def label_counts(references: list[list[int]], candidates: list[list[int]]) -> Columns:
     """Return `tp`, `fp` and `fn` of each label, 0 or 1 per study, from labels of 0 or 1."""
     columns: Columns = {}
+    # What the reference and the candidate say of a label, by the count that it adds to.
+    counted = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0)}
     for number, label in enumerate(CHEXBERT):
-        pairs = [
-            (r[number], c[number]) for r, c in zip(references, candidates, strict=True)
-        ]
-        for count, counted in (("tp", (1, 1)), ("fp", (0, 1)), ("fn", (1, 0))):
-            columns[count_name(count, label)] = [int(pair == counted) for pair in pairs]
+        said = []
+        for reference, candidate in zip(references, candidates, strict=True):
+            said.append((reference[number], candidate[number]))
+        for count, wanted in counted.items():
+            name = count_name(count, label)
+            columns[name] = [int(pair == wanted) for pair in said]
     return columns
 
 
@@ -92,7 +98,10 @@ def main() -> None:
     sys.modules["RadEval"] = importlib.import_module("radeval")
     references, candidates = json.loads(Path(texts).read_text("utf-8"))
     columns = SCORERS[name](references, candidates)
-    floats = {column: [*map(float, values)] for column, values in columns.items()}
+    floats = {}
+    for column, values in columns.items():
+        # Those of tensors and of NumPy are no JSON.
+        floats[column] = list(map(float, values))
     Path(scores).write_text(json.dumps(floats), "utf-8")
 
 

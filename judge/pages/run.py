@@ -15,7 +15,7 @@ from judge.files import cannot_write, check_writable, write_html
 from judge.manifest import RunSummary
 from judge.pages.bundle import PACKET, as_json, page_file, site_index
 from judge.prompts import official
-from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.contract import Facet, Measure, Rubric
 from judge.rubrics.questions import split_answers
 from judge.running.folder import RunFolder
 from judge.running.records import study_of
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from judge.prompts import Prompt
 
 # How such a file, and the index of a folder of pages, begin, so that they are known again.
-MARK, INDEX = (
-    "<!doctype html><!-- judge audit -->",
-    "<!doctype html><!-- judge page -->",
-)
+MARK = "<!doctype html><!-- judge audit -->"
+INDEX = "<!doctype html><!-- judge page -->"
 # A field with more values, or longer ones, is filtered by typing, not by choosing.
 _MAX_CHOICES, _MAX_CHOICE = 200, 100
 # So many fields of values this short are in the list of studies.
@@ -46,28 +44,29 @@ _FEW_FIELDS, _SHORT = 3, 40
 
 def page(run: RunFolder) -> Iterator[str]:
     """Yield the page of `run` as one file; raises ValueError where its table does not fit."""
-    return page_file(
-        MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run)
-    )
+    document = run_document(run.summary(), run.rubric)
+    return page_file(MARK, "run", document.title, _pieces(run))
 
 
 def _pieces(run: RunFolder) -> Iterator[tuple[str, bytes]]:
-    table, questions_of = run.table(), AskedQuestions(run)
+    table = run.table()
+    questions_of = AskedQuestions(run)
     yield "overview", as_json(overview(run, table))
     yield "index", as_json(index(table, run.rubric))
-    records, n_written = iter(run.records()), 0
-    while packet := list(islice(records, PACKET)):
-        place = n_written // PACKET
-        yield (
-            f"packet-{place}",
-            as_json([study_view(record, run.rubric) for record in packet]),
-        )
+    # The records of a large run do not fit into memory together.
+    records = iter(run.records())
+    packet = list(islice(records, PACKET))
+    number = 0
+    n_written = 0
+    while packet:
+        views = [study_view(record, run.rubric) for record in packet]
+        yield f"packet-{number}", as_json(views)
         if run.manifest.prompts:
-            yield (
-                f"asked-{place}",
-                as_json([questions_of.about(record) for record in packet]),
-            )
+            asked = [questions_of.about(record) for record in packet]
+            yield f"asked-{number}", as_json(asked)
+        number += 1
         n_written += len(packet)
+        packet = list(islice(records, PACKET))
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
 
@@ -87,21 +86,9 @@ class AskedQuestions:
         settings = run.manifest.settings
         given = str(settings.prompt if settings else None)
         for asked in run.manifest.prompts:
-            for source in (asked.name, given):
-                # The run may come from elsewhere: a pipe that it names is not waited for. A folder
-                # that has a built-in prompt's name does not hide the prompt.
-                is_built_in = source in (*prompts.names(), *official.recipes())
-                if (
-                    not is_built_in
-                    and os.path.lexists(source)
-                    and not os.path.isfile(source)  # noqa: PTH113
-                ):
-                    continue
-                with suppress(JudgeError):
-                    prompt = prompts.load(source, os.environ)
-                    if prompt.digest == asked.digest:
-                        self._prompts[prompt.asks] = prompt
-                        break
+            prompt = _prompt_with(asked.digest, (asked.name, given))
+            if prompt is not None:
+                self._prompts[prompt.asks] = prompt
             else:
                 self.missing = (
                     f"The prompt {asked} is not here: the run keeps its digest only."
@@ -111,24 +98,27 @@ class AskedQuestions:
         """Return `messages`, each with `step`, `role` and `text`, and `missing`."""
         if self.missing:
             return {"messages": [], "missing": self.missing}
+        messages = []
         try:
-            messages = [
-                {"step": step, "role": message.role, "text": message.content}
-                for step, asked in self._asked(record)
-                for message in asked
-            ]
+            for step, asked in self._asked(record):
+                for message in asked:
+                    shown = {
+                        "step": step,
+                        "role": message.role,
+                        "text": message.content,
+                    }
+                    messages.append(shown)
         except (JudgeError, UnparsedError, KeyError) as error:
-            return {
-                "messages": [],
-                "missing": f"The question cannot be made again: {error}.",
-            }
+            why = f"The question cannot be made again: {error}."
+            return {"messages": [], "missing": why}
         return {"messages": messages, "missing": ""}
 
     def _asked(
         self, record: Mapping[str, Any]
     ) -> Iterator[tuple[str, Sequence[Message]]]:
         # With the context and the prior report that the judge was shown.
-        study, manifest = study_of(record), self._run.manifest
+        study = study_of(record)
+        manifest = self._run.manifest
         shown = JudgeContext(manifest.shown_context, manifest.shown_prior)
         context = shown.read(study.fields)
         study = replace(study, context=context["context"], prior=context["prior"])
@@ -137,14 +127,35 @@ class AskedQuestions:
             (prompt,) = self._prompts.values()
             yield "", prompt.about(study)
             return
-        answers = split_answers(record["answer"]["text"]) if record["answer"] else {}
+        answers = {}
+        if record["answer"]:
+            answers = split_answers(record["answer"]["text"])
         known: dict[str, str] = {}
-        while now := steps.coming(study, known):
-            for step in now:
+        coming = steps.coming(study, known)
+        while coming:
+            for step in coming:
                 yield step.name, self._prompts[step.asks].about(step.study)
-            if any(step.name not in answers for step in now):
+            # Later questions are about these answers: without one there are none.
+            if any(step.name not in answers for step in coming):
                 return
-            known |= {step.name: answers[step.name] for step in now}
+            known |= {step.name: answers[step.name] for step in coming}
+            coming = steps.coming(study, known)
+
+
+def _prompt_with(digest: str, sources: Iterable[str]) -> Prompt | None:
+    """Return the prompt of a digest, from the first of the sources that has it."""
+    built_in = (*prompts.names(), *official.recipes())
+    for source in sources:
+        # The run may come from elsewhere: a pipe that it names is not waited for. A folder
+        # that has a built-in prompt's name does not hide the prompt.
+        is_no_file = os.path.lexists(source) and not os.path.isfile(source)  # noqa: PTH113
+        if is_no_file and source not in built_in:
+            continue
+        with suppress(JudgeError):
+            prompt = prompts.load(source, os.environ)
+            if prompt.digest == digest:
+                return prompt
+    return None
 
 
 def overview(run: RunFolder, table: pd.DataFrame) -> dict[str, Any]:
@@ -152,16 +163,20 @@ def overview(run: RunFolder, table: pd.DataFrame) -> dict[str, Any]:
 
     `table` is the run's own, of which the page shows the columns.
     """
-    summary, rubric = run.summary(), run.rubric
-    shown, document = rubric.shown("groups"), run_document(summary, rubric)
+    summary = run.summary()
+    rubric = run.rubric
+    shown = rubric.shown("groups")
+    document = run_document(summary, rubric)
+    declaration = {
+        "name": rubric.name,
+        **declared(rubric),
+        "scores": [_measure(measure) for measure in rubric.with_role("score")],
+        "checks": [_measure(measure) for measure in rubric.with_role("check")],
+    }
+    rates = [_rates(summary, statistic) for statistic in shown if statistic.is_share]
     return {
         "title": document.title,
-        "rubric": {
-            "name": rubric.name,
-            **declared(rubric),
-            "scores": [_measure(measure) for measure in rubric.with_role("score")],
-            "checks": [_measure(measure) for measure in rubric.with_role("check")],
-        },
+        "rubric": declaration,
         "judge": summary.judge.model_dump(),
         "prompt": summary.prompt,
         "signature": summary.signature,
@@ -171,10 +186,7 @@ def overview(run: RunFolder, table: pd.DataFrame) -> dict[str, Any]:
         "headline": [_tile(summary, statistic) for statistic in shown],
         "facts": [{"name": name, "value": value} for name, value in document.head],
         "tables": [printed.plain() for printed in document.tables],
-        "figures": {
-            "rates": [_rates(summary, s) for s in shown if s.is_share],
-            "tally": _tally(summary, rubric),
-        },
+        "figures": {"rates": rates, "tally": _tally(summary, rubric)},
         "columns": _columns(table, rubric),
         "filters": _filters(table, rubric),
     }
@@ -183,17 +195,13 @@ def overview(run: RunFolder, table: pd.DataFrame) -> dict[str, Any]:
 def index(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return the columns of the list of studies by name, and the rows, the worst study first."""
     measures = [measure.name for measure in rubric.measures if measure.role != "check"]
-    names = [
-        "study_id",
-        "study_class",
-        "outcome",
-        "reason",
-        *measures,
-        *field_names(table, rubric),
-    ]
-    columns: dict[str, Any] = {
-        name: [*map(cell, table[name].tolist())] for name in names
-    }
+    names = ["study_id", "study_class", "outcome", "reason"]
+    names += measures
+    names += field_names(table, rubric)
+    columns: dict[str, Any] = {}
+    for name in names:
+        values = table[name].tolist()
+        columns[name] = list(map(cell, values))
     if rubric.codes:
         columns[rubric.codes.plural] = list(codes(table, rubric))
     return {"order": worst_order(table, rubric), "columns": columns, "packet": PACKET}
@@ -207,26 +215,38 @@ def field_names(table: pd.DataFrame, rubric: Rubric) -> list[str]:
 
 def declared(rubric: Rubric) -> dict[str, Any]:
     """Return the words of a rubric that a page needs: its kinds, facets, labels and counts."""
-    facets = [
-        {name: getattr(facet, name) for name in ("name", "label", "plural")}
-        | {
-            "labels": [
-                asdict(one) | {"text": facet.text(one.name)} for one in facet.labels
-            ]
-        }
-        for facet in rubric.facets
-    ]
+    codes_facet = None
+    if rubric.codes is not None:
+        codes_facet = rubric.codes.name
     return {
         "title": rubric.title,
-        "codes": rubric.codes and rubric.codes.name,
+        "codes": codes_facet,
         "kinds": [asdict(kind) for kind in rubric.kinds],
-        "facets": facets,
+        "facets": [_declared_facet(facet) for facet in rubric.facets],
+    }
+
+
+def _declared_facet(facet: Facet) -> dict[str, Any]:
+    labels = []
+    for label in facet.labels:
+        plain = asdict(label)
+        plain["text"] = facet.text(label.name)
+        labels.append(plain)
+    return {
+        "name": facet.name,
+        "label": facet.label,
+        "plural": facet.plural,
+        "labels": labels,
     }
 
 
 def _measure(measure: Measure) -> dict[str, Any]:
-    names = ("name", "label", "unit", "undefined")
-    return {name: getattr(measure, name) for name in names}
+    return {
+        "name": measure.name,
+        "label": measure.label,
+        "unit": measure.unit,
+        "undefined": measure.undefined,
+    }
 
 
 def _tile(summary: RunSummary, statistic: Statistic) -> dict[str, str]:
@@ -241,32 +261,38 @@ def _tile(summary: RunSummary, statistic: Statistic) -> dict[str, str]:
 
 def _rates(summary: RunSummary, statistic: Statistic) -> dict[str, Any]:
     by = fields_of(*summary.by)
-    rows = []
+    blocks = []
     for block in summary.rates:
         key = block.group
-        values = (group_value(key[name]) for name in by if name in key)
-        rows.append((", ".join(values), block))
+        values = [group_value(key[name]) for name in by if name in key]
+        blocks.append((", ".join(values), block))
+    blocks.append(("all", summary.everything))
+    rows = []
+    for group, block in blocks:
+        figure = block.statistics[statistic.name]
+        rows.append({"group": group, **figure.plain()})
     return {
-        **{name: getattr(statistic, name) for name in ("name", "label", "definition")},
-        "rows": [
-            {"group": group, **block.statistics[statistic.name].plain()}
-            for group, block in (*rows, ("all", summary.everything))
-        ],
+        "name": statistic.name,
+        "label": statistic.label,
+        "definition": statistic.definition,
+        "rows": rows,
     }
 
 
 def _tally(summary: RunSummary, rubric: Rubric) -> dict[str, Any] | None:
     """Return a row a label of one facet, with its number of items by each label of another."""
-    if (tally := rubric.tally) is None:
+    tally = rubric.tally
+    if tally is None:
         return None
-    columns, counts = [label.name for label in rubric.facet(tally.columns).labels], []
+    columns = [label.name for label in rubric.facet(tally.columns).labels]
+    counts = []
     for row in rubric.facet(tally.rows).labels:
         n: dict[str, int | None] = {}
         for column in columns:
-            (measure,) = rubric.counting(
-                tally.kind, {tally.rows: row.name, tally.columns: column}
-            )
+            labels = {tally.rows: row.name, tally.columns: column}
+            (measure,) = rubric.counting(tally.kind, labels)
             n[column] = summary.totals[measure.name].n
+        # A category of another modality is shown where it was found.
         if row.modality is None or any(n.values()):
             counts.append({"name": row.name, "n": n})
     return {
@@ -279,57 +305,75 @@ def _tally(summary: RunSummary, rubric: Rubric) -> dict[str, Any] | None:
 
 def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
     """Return the columns of the list of studies; of the fields the first few of short values."""
-    fields = field_names(table, rubric)
-    short = [
-        name for name in fields if table[name].astype(str).str.len().max() <= _SHORT
+    columns = [
+        _column("study_id", "study", "id"),
+        _column("study_class", "class", "class"),
     ]
-    columns = [("study_id", "study", "id"), ("study_class", "class", "class")]
-    for role in ("score", "count"):
-        columns += [(m.name, m.label, role) for m in rubric.with_role(role)]
-    if rubric.codes:
-        columns.append((rubric.codes.plural, rubric.codes.plural, "codes"))
-    if table["outcome"].nunique() > 1:
-        columns.append(("outcome", "outcome", "outcome"))
-    columns += [(name, name, "field") for name in short[:_FEW_FIELDS]]
-    tones = {}
+    for measure in rubric.with_role("score"):
+        columns.append(_column(measure.name, measure.label, "score"))
     for measure in rubric.with_role("count"):
-        labels = dict(measure.counts.labels) if measure.counts else {}
-        if len(labels) == 1:
-            ((facet, label),) = labels.items()
-            tones[measure.name] = rubric.facet(facet)[label].tone
-    return [
-        {"name": name, "label": label, "kind": kind, "tone": tones.get(name)}
-        for name, label, kind in columns
-    ]
+        column = _column(measure.name, measure.label, "count")
+        column["tone"] = _tone(measure, rubric)
+        columns.append(column)
+    if rubric.codes:
+        plural = rubric.codes.plural
+        columns.append(_column(plural, plural, "codes"))
+    if table["outcome"].nunique() > 1:
+        columns.append(_column("outcome", "outcome", "outcome"))
+    short = []
+    for name in field_names(table, rubric):
+        lengths = table[name].astype(str).str.len()
+        if lengths.max() <= _SHORT:
+            short.append(name)
+    columns += [_column(name, name, "field") for name in short[:_FEW_FIELDS]]
+    return columns
+
+
+def _column(name: str, label: str, kind: str) -> dict[str, Any]:
+    return {"name": name, "label": label, "kind": kind, "tone": None}
+
+
+def _tone(measure: Measure, rubric: Rubric) -> str | None:
+    """Return the tone of the one label that a measure counts; None where it counts others."""
+    if measure.counts is None:
+        return None
+    labels = dict(measure.counts.labels)
+    if len(labels) != 1:
+        return None
+    ((facet, label),) = labels.items()
+    return rubric.facet(facet)[label].tone
 
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return the choices of each filter; `counts` are the columns that count `labels` of facets."""
-    counts = {m.name: dict(m.counts.labels) for m in rubric.measures if m.counts}
-    facets = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
+    counts = []
+    counted: set[str] = set()
+    for measure in rubric.measures:
+        if measure.counts and measure.counts.labels:
+            labels = dict(measure.counts.labels)
+            counts.append({"name": measure.name, "labels": labels})
+            counted |= set(labels)
+    names = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
+    fields = []
+    for field in field_names(table, rubric):
+        choices = _choices(table[field])
+        fields.append({"name": field, "values": choices})
+    study_class = table["study_class"]
     return {
-        "labels": [
-            name for name in facets if any(name in labels for labels in counts.values())
-        ],
-        "counts": [
-            {"name": name, "labels": labels}
-            for name, labels in counts.items()
-            if labels
-        ],
-        "classes": _choices(table["study_class"]),
-        "no_class": bool(table["study_class"].isna().any()),
+        "labels": [name for name in names if name in counted],
+        "counts": counts,
+        "classes": _choices(study_class),
+        "no_class": bool(study_class.isna().any()),
         "outcomes": _choices(table["outcome"]) or [],
-        "fields": [
-            {"name": name, "values": _choices(table[name])}
-            for name in field_names(table, rubric)
-        ],
+        "fields": fields,
     }
 
 
 def _choices(column: pd.Series[Any]) -> list[str] | None:
     """Return the values of a column as text, sorted; None for too many, or too long ones."""
     values = {str(value) for value in map(cell, column) if value is not None}
-    if len(values) > _MAX_CHOICES or any(len(value) > _MAX_CHOICE for value in values):
+    is_long = any(len(value) > _MAX_CHOICE for value in values)
+    if is_long or len(values) > _MAX_CHOICES:
         return None
     return sorted(values)
 
@@ -361,7 +405,8 @@ def write_site(runs: Iterable[Path], out: Path) -> Path:
         raise cannot_write(out, error) from error
     for name in opened:
         check_writable(out / name, mark=MARK)
-    check_writable(index := out / "index.html", mark=INDEX)
+    index = out / "index.html"
+    check_writable(index, mark=INDEX)
     for name, run in opened.items():
         write_page(run, out / name)
     has_comparison = (out / "comparison.html").is_file()

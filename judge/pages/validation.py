@@ -28,17 +28,18 @@ def _validation_pieces(
 ) -> Iterator[tuple[str, bytes]]:
     quantities = {row["quantity"]: row["label"] for row in data["limits"]}
     document = validation_document(data)
+    raters = []
+    for rater in studies.raters:
+        about = {
+            "name": rater.name,
+            "is_reader": rater.is_reader,
+            "rubric": declared(rater.run.rubric),
+        }
+        raters.append(about)
     overview = {
         "facts": [{"name": name, "value": value} for name, value in document.head],
         "tables": [table.plain() for table in document.tables],
-        "raters": [
-            {
-                "name": rater.name,
-                "is_reader": rater.is_reader,
-                "rubric": declared(rater.run.rubric),
-            }
-            for rater in studies.raters
-        ],
+        "raters": raters,
         "quantities": [
             {"name": name, "label": label} for name, label in quantities.items()
         ],
@@ -53,17 +54,17 @@ def _validation_pieces(
     yield "columns", as_json(columns)
     for number, name in enumerate(quantities):
         # Doubles, rater by rater.
-        yield f"counts-{number}", studies.values[name].T.astype("<f8").tobytes()
-    raters = list(
-        zip(studies.raters, studies.records(set(studies.study_ids)), strict=True)
-    )
+        doubles = studies.values[name].T.astype("<f8")
+        yield f"counts-{number}", doubles.tobytes()
+    records = list(studies.records(set(studies.study_ids)))
     for number, start in enumerate(range(0, len(studies.study_ids), PACKET)):
-        packet = [
-            [
-                {"rater": place, **judged_view(by_id[study_id], rater.run.rubric)}
-                for place, (rater, by_id) in enumerate(raters)
-                if study_id in by_id
-            ]
-            for study_id in studies.study_ids[start : start + PACKET]
-        ]
+        packet = []
+        for study_id in studies.study_ids[start : start + PACKET]:
+            views = []
+            of_raters = zip(studies.raters, records, strict=True)
+            for place, (rater, by_id) in enumerate(of_raters):
+                if study_id in by_id:
+                    view = judged_view(by_id[study_id], rater.run.rubric)
+                    views.append({"rater": place, **view})
+            packet.append(views)
         yield f"packet-{number}", as_json(packet)

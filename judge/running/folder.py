@@ -106,21 +106,24 @@ class RunFolder:
             if manifest.scale:
                 low, high = manifest.scale
                 rubric = on_scale(rubric, (low, high))
-            prompt = manifest.prompts[0].name if manifest.prompts else "none"
+            prompt = "none"
+            if manifest.prompts:
+                prompt = manifest.prompts[0].name
             rubric = for_prompt(rubric, prompt, manifest.judge.version)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if manifest.reading is None:
                 return rubric
             return restrict(rubric, manifest.reading.lacks, manifest.reading.own)
-        except (
-            ValueError
-        ) as error:  # a scale, or parts of a reading, that the rubric cannot have
+        except ValueError as error:
+            # A scale, or parts of a reading, that the rubric cannot have.
             raise RunFileError(self.path / MANIFEST, str(error)) from error
         except JudgeError as error:
             lacks = ""
-            if manifest.packages and manifest.rubric not in rubrics.names():
-                lacks = f"; install its package, {', '.join(manifest.packages)}"
+            is_known = manifest.rubric in rubrics.names()
+            if manifest.packages and not is_known:
+                packages = ", ".join(manifest.packages)
+                lacks = f"; install its package, {packages}"
             raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
 
     @property
@@ -131,7 +134,8 @@ class RunFolder:
     @property
     def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
-        if (combined := self.manifest.combined) is None:
+        combined = self.manifest.combined
+        if combined is None:
             return None
         names = tuple(part.name for part in combined.parts)
         return Aggregation(combined.of, combined.rule, names)
@@ -165,33 +169,36 @@ class RunFolder:
         import pyarrow.parquet as pq
 
         measures = [measure.name for measure in self.rubric.measures]
-        needed = ["study_id", "outcome", "class_inferred", *(names or ())]
         if names is None:
             needed = [*FIXED, *measures]
+        else:
+            needed = ["study_id", "outcome", "class_inferred", *names]
         path = self.path / TABLE_PARQUET
         try:
             with open_regular(path) as opened, pq.ParquetFile(opened) as file:
                 present = file.schema_arrow.names
-                wanted = [
-                    name
-                    for name in dict.fromkeys([*needed, *optional])
-                    if name in present
-                ]
-                table = file.read(columns=None if names is None else wanted)
+                wanted = None
+                if names is not None:
+                    asked = dict.fromkeys([*needed, *optional])
+                    wanted = [name for name in asked if name in present]
+                table = file.read(columns=wanted)
         except OSError as error:
             reason = error.strerror or error
             raise JudgeError(f"cannot read {path}: {reason}; {_AGAIN}") from error
         except (pa.ArrowException, ValueError, OverflowError) as error:
             raise JudgeError(f"cannot read {path}: {error}; {_AGAIN}") from error
-        if lacking := [name for name in needed if name not in present]:
+        lacking = [name for name in needed if name not in present]
+        if lacking:
             raise JudgeError(f"{path} lacks {', '.join(lacking)}; {_AGAIN}")
         table = _with_words_of_today(table)
-        if why := _table_fault(table, measures):
+        why = _table_fault(table, measures)
+        if why is not None:
             raise self._odd_table(why)
         for name, counted in _counts(table).items():
-            if counted != (n := getattr(self._summary, name)):
+            printed = getattr(self._summary, name)
+            if counted != printed:
                 raise self._odd_table(
-                    f"its {name} is {counted:,}, and {n:,} in {SUMMARY}"
+                    f"its {name} is {counted:,}, and {printed:,} in {SUMMARY}"
                 )
         return table
 
@@ -206,7 +213,8 @@ class RunFolder:
         """Return what was printed at the end of the run."""
         if not of_any_version:
             self._check_version()
-            if why := self._summary_fault():
+            why = self._summary_fault()
+            if why is not None:
                 raise RunFileError(self.path / SUMMARY, why)
         return self._summary
 
@@ -216,8 +224,9 @@ class RunFolder:
         # A run that is read again has another version in its line, and the same studies.
         if f"|studies:{self.manifest.studies_digest}|" not in summary.signature:
             return f"its 'signature' is of other studies than that of {MANIFEST}"
+        blocks = (summary.everything, *summary.rates)
         for statistic in self.rubric.statistics:
-            for block in (summary.everything, *summary.rates):
+            for block in blocks:
                 if statistic.name not in block.statistics:
                     return f"'statistics' lacks {statistic.name}"
         for measure in self.rubric.measures:
@@ -277,8 +286,9 @@ class RunFolder:
             if is_whole:
                 studies.add(study_of(record))
             yield record
-        if n != (wanted := self._summary.n_studies):
-            why = f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
+        n_wanted = self._summary.n_studies
+        if n != n_wanted:
+            why = f"it holds {n:,} studies, and {SUMMARY} {n_wanted:,}"
             raise damaged(self.path / ANNOTATIONS, why)
         if is_whole and str(studies) != self.manifest.studies_digest:
             why = "its studies are not those that the run's signature is of"
@@ -319,7 +329,9 @@ class RunFolder:
     ) -> dict[str, Any]:
         path = self.path / ANNOTATIONS
         record = read_line(path, line, n)
-        why = check.fault(record) if check else None
+        why = None
+        if check is not None:
+            why = check.fault(record)
         if why is None and rows is not None:
             why = rows.fault(record, n - 1)
         if why is not None:
@@ -366,17 +378,25 @@ class _Rows:
         """Return in which way a record is not that of a row, None where it is."""
         if row >= self.n:
             return f"{TABLE_PARQUET} ends with study {self.n:,}"
-        known, study_id = self.ids[row], record["study_id"]
-        if study_id != known:
-            return f"it is of study {study_id!r:.80}, and {TABLE_PARQUET} has {known!r:.80} there"
-        if record["outcome"] != self.outcomes[row]:
-            known = self.outcomes[row]
-            return f"study {study_id!r:.80} is {record['outcome']}, and {known} in {TABLE_PARQUET}"
-        measures = record["measures"] or {}
-        for name, value in measures.items() if self.measures else ():
-            column = self.measures[name]
-            if value != column[row]:
-                there = f"{column[row]} in {TABLE_PARQUET}"
+        study_id = record["study_id"]
+        known_id = self.ids[row]
+        if study_id != known_id:
+            there = f"{TABLE_PARQUET} has {known_id!r:.80} there"
+            return f"it is of study {study_id!r:.80}, and {there}"
+        outcome = record["outcome"]
+        known = self.outcomes[row]
+        if outcome != known:
+            return (
+                f"study {study_id!r:.80} is {outcome}, and {known} in {TABLE_PARQUET}"
+            )
+        measures = record["measures"]
+        # For reports alone the numbers, which may be of another version, are not compared.
+        if measures is None or not self.measures:
+            return None
+        for name, value in measures.items():
+            number = self.measures[name][row]
+            if value != number:
+                there = f"{number} in {TABLE_PARQUET}"
                 return f"{name} of study {study_id!r:.80} is {value}, and {there}"
         return None
 
@@ -395,13 +415,12 @@ class _RecordCheck:
         self._is_reading = run.reading is not None
         self._measures = {measure.name for measure in rubric.measures}
         self._graded_by = {kind.name: kind.graded_by for kind in rubric.kinds}
-        self._labels = {
-            kind.name: {
-                facet: {label.name for label in rubric.facet(facet).labels}
-                for facet in kind.facets
-            }
-            for kind in rubric.kinds
-        }
+        labels_of = {}
+        for facet in rubric.facets:
+            labels_of[facet.name] = {label.name for label in facet.labels}
+        self._labels: dict[str, dict[str, set[str]]] = {}
+        for kind in rubric.kinds:
+            self._labels[kind.name] = {name: labels_of[name] for name in kind.facets}
 
     def fault(self, record: StudyRecord) -> str | None:
         """Return what the rubric does not know in a record, None where it knows all."""
@@ -409,44 +428,47 @@ class _RecordCheck:
         if annotation is None or measures is None:
             return None
         if self._is_read_again and not self._is_reading:
-            lacks_answer = record["answer"] is None
-            return (
-                "the study is scored, and its 'answer' is missing"
-                if lacks_answer
-                else None
-            )
+            if record["answer"] is None:
+                return "the study is scored, and its 'answer' is missing"
+            return None
         odd = measures.keys() ^ self._measures
         if odd and not self._is_read_again:
             return f"'measures' and those of {self._title} differ in {min(odd)!r:.80}"
+        # Finding a report's lines takes time, and few rubrics have edits.
         n_lines = None
         for item in annotation["items"]:
-            if why := self._item_fault(item):
+            why = self._item_fault(item)
+            if why is not None:
                 return f"'annotation.items': {why}"
             edit = item["edit"]
-            if edit and edit["line"] is not None:
-                n_lines = (
-                    len(sentences.lines(record["candidate"]))
-                    if n_lines is None
-                    else n_lines
-                )
-                if edit["line"] >= n_lines + (edit["kind"] == "insert"):
-                    return (
-                        f"'annotation.items': the candidate has no line {edit['line']}"
-                    )
+            if edit is None or edit["line"] is None:
+                continue
+            if n_lines is None:
+                n_lines = len(sentences.lines(record["candidate"]))
+            last = n_lines - 1
+            if edit["kind"] == "insert":
+                # What is inserted may come after the last line.
+                last = n_lines
+            if edit["line"] > last:
+                return f"'annotation.items': the candidate has no line {edit['line']}"
         return None
 
     def _item_fault(self, item: ItemRecord) -> str | None:
-        known = self._labels.get(item["kind"])
+        kind, labels = item["kind"], item["labels"]
+        known = self._labels.get(kind)
         if known is None:
-            return f"{self._title} has no {item['kind']!r:.80}"
-        for facet, values in item["labels"].items():
+            return f"{self._title} has no {kind!r:.80}"
+        for facet, values in labels.items():
             if facet not in known:
-                return f"{self._title} has no {facet!r:.80} of {item['kind']}"
+                return f"{self._title} has no {facet!r:.80} of {kind}"
             if not known[facet].issuperset(values):
                 return f"{self._title} has no {facet} {values!r:.80}"
-        graded_by = self._graded_by[item["kind"]]
-        if graded_by is not None and len(item["labels"].get(graded_by, ())) != 1:
-            return f"one {item['kind']} needs one {graded_by}"
+        graded_by = self._graded_by[kind]
+        if graded_by is None:
+            return None
+        grades = labels.get(graded_by, ())
+        if len(grades) != 1:
+            return f"one {kind} needs one {graded_by}"
         return None
 
 
@@ -467,10 +489,8 @@ def _with_words_of_today(table: pa.Table) -> pa.Table:
 
 def _counts(table: pa.Table) -> dict[str, int]:
     """Return how many studies a table has, and of which outcome, by their names in a summary."""
-    outcomes = {
-        row["values"]: row["counts"]
-        for row in table["outcome"].value_counts().to_pylist()
-    }
+    counted = table["outcome"].value_counts().to_pylist()
+    outcomes = {row["values"]: row["counts"] for row in counted}
     return {
         "n_studies": table.num_rows,
         "n_scored": outcomes.get(OUTCOMES[Scored], 0),
@@ -500,7 +520,9 @@ def _table_fault(table: pa.Table, measures: Sequence[str]) -> str | None:
     ids = table["study_id"]
     if ids.null_count or len(ids.unique()) != len(ids):
         return "'study_id' has a gap, or a study twice"
-    if odd := {*table["outcome"].unique().to_pylist()} - {*OUTCOMES.values()}:
+    outcomes = set(table["outcome"].unique().to_pylist())
+    odd = outcomes - set(OUTCOMES.values())
+    if odd:
         return f"'outcome' has {next(iter(odd))!r:.80}"
     return None
 
@@ -514,7 +536,10 @@ def claim(path: Path, signature: str) -> None:
     if MANIFEST in entries:
         if RunFolder.open(path).signature != signature:
             raise JudgeError(f"{path} holds another run; {ANOTHER}")
-    elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
+        return
+    # A command that ended while it moved the files of a run may have left some of them.
+    is_begun_run = WRITING in entries and entries <= {WRITING, *_FILES}
+    if entries and not is_begun_run:
         raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
 
 
@@ -529,18 +554,15 @@ def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunW
             staging_folder(path) as staging,
             (staging / ANNOTATIONS).open("w+b") as file,
         ):
-            yield RunWriter(
-                path, staging, file, rubric, TableBuilder(rubric, field_names)
-            )
+            builder = TableBuilder(rubric, field_names)
+            yield RunWriter(path, staging, file, rubric, builder)
     except OSError as error:
-        raise JudgeError(
-            f"cannot write to {path}: {error.strerror or error}"
-        ) from error
+        reason = error.strerror or error
+        raise JudgeError(f"cannot write to {path}: {reason}") from error
     finally:
         for folder in made:
-            with suppress(
-                OSError
-            ):  # never made, or there is something in it: a run, for one
+            # It was never made, or there is something in it: a run, for one.
+            with suppress(OSError):
                 folder.rmdir()
 
 
@@ -601,20 +623,21 @@ class RunWriter:
         self, table: pd.DataFrame, summary: RunSummary, manifest: RunManifest
     ) -> None:
         """Write the rest and put every file in its place."""
-        with (self.staging / "sorted").open("wb") as out:
+        in_order = self.staging / "sorted"
+        with in_order.open("wb") as out:
             for _, start in sorted(self._rows):
                 self._file.seek(start)
                 out.write(self._file.readline())
-        (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
+        in_order.replace(self.staging / ANNOTATIONS)
         self._file.close()
         table.to_csv(self.staging / TABLE_CSV, index=False)
         table.to_parquet(self.staging / TABLE_PARQUET, index=False)
         for name, data in ((SUMMARY, summary.plain()), (MANIFEST, manifest.plain())):
-            text = (
-                json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-            )
+            text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
             # The name of a file may hold bytes that are no text.
-            (self.staging / name).write_bytes(text.encode("utf-8", "replace"))
+            content = f"{text}\n".encode("utf-8", "replace")
+            (self.staging / name).write_bytes(content)
         for name in _FILES:
-            if (self.staging / name).exists():
-                replace_file(self.staging / name, self.path / name)
+            staged = self.staging / name
+            if staged.exists():
+                replace_file(staged, self.path / name)

@@ -259,10 +259,12 @@ class Jobs:
 
     async def stop(self, job: Job) -> None:
         """Stop a run as Ctrl-C does: answers under way are saved; a second time at once."""
-        if process := self._processes.get(job.id):
+        process = self._processes.get(job.id)
+        task = self._tasks.get(job.id)
+        if process:
             self._stopped.add(job.id)
             process.send_signal(signal.SIGINT)
-        elif task := self._tasks.get(job.id):
+        elif task:
             task.cancel()
             await asyncio.wait([task])
             job.end(STOPPED, "stopped by a reader")

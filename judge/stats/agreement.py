@@ -110,20 +110,14 @@ def correlation_figures(
     judges = []
     for alone, row in _judge_rows(rows, n_judges):
         all_readers = plain_figures(alone, FIGURES)
-        has_sets = row is not None and bool(row.figures.draws)
-        figures = (
-            plain_figures(row, FIGURES) if row is not None and has_sets else all_readers
-        )
+        figures = all_readers
+        if row is not None and row.figures.draws:
+            figures = plain_figures(row, FIGURES)
         judges.append({**figures, "all_readers": all_readers})
-    by_reader = [
-        plain_figures(row, FIGURES)
-        for row in rows
-        if row.rater is not None and row.rater >= n_judges
-    ]
+    by_reader = [plain_figures(row, FIGURES) for row in _reader_rows(rows, n_judges)]
     if readers.shape[1] == 1:
-        none = undefined_estimate(
-            np.zeros(len(readers), bool), "there is one reader"
-        ).plain()
+        known = np.zeros(len(readers), bool)
+        none = undefined_estimate(known, "there is one reader").plain()
         by_reader = [{"n": 0, "n_sets": 0, **dict.fromkeys(FIGURES, none)}]
     return {
         "judges": judges,
@@ -139,49 +133,67 @@ def _judge_rows(
     pairs = []
     for number in range(n_judges):
         own = [row for row in rows if row.rater == number]
-        pairs.append((own[0], own[1] if len(own) > 1 else None))
+        over_sets = None
+        if len(own) > 1:
+            over_sets = own[1]
+        pairs.append((own[0], over_sets))
     return pairs
+
+
+def _reader_rows(rows: Sequence[RaterFigures], n_judges: int) -> list[RaterFigures]:
+    """Return the rows of single readers: neither a judge's nor the mean over the readers."""
+    return [row for row in rows if row.rater is not None and row.rater >= n_judges]
 
 
 def _ceiling(
     rows: Sequence[RaterFigures], readers: Values, n_judges: int
 ) -> dict[str, Any]:
     """Return the mean over the readers, with the reason where it is refused."""
-    by_reader = [row for row in rows if row.rater is not None and row.rater >= n_judges]
     mean = next((row for row in rows if row.rater is None), None)
-    known = (~np.isnan(readers)).sum(axis=1) > 1
-    n = int(known.sum())
-    n_constant = sum(
-        len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T
-    )
-    reason = None
-    if mean is None:
-        reason = "there is one reader"
-    elif n_constant:
-        reason = (
-            f"{n_constant} of {readers.shape[1]} readers mark the same in every study"
-        )
-    elif n < LEAST_UNITS:
-        reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
-    elif not mean.figures.draws:
-        reason = "no reader has a correlation with the others"
+    has_two_readers = (~np.isnan(readers)).sum(axis=1) > 1
+    n = int(has_two_readers.sum())
+    reason = _why_no_ceiling(mean, readers, n)
     if mean is None or reason is not None:
-        none = undefined_estimate(known, reason).plain()
+        none = undefined_estimate(has_two_readers, reason).plain()
         figures = dict.fromkeys(FIGURES, none)
         return {"n": n, "n_sets": 0, **figures, "range": dict.fromkeys(FIGURES)}
     ranges = {}
     for name in FIGURES:
-        single = [row.figures.value(name) for row in by_reader]
-        having = [value for value in single if not np.isnan(value)]
-        ranges[name] = [min(having), max(having)]
+        of_readers = []
+        for row in _reader_rows(rows, n_judges):
+            value = row.figures.value(name)
+            if not np.isnan(value):
+                of_readers.append(value)
+        ranges[name] = [min(of_readers), max(of_readers)]
     return {**plain_figures(mean, FIGURES), "n": n, "range": ranges}
+
+
+def _why_no_ceiling(mean: RaterFigures | None, readers: Values, n: int) -> str | None:
+    """Return why the readers give no ceiling, None where they do; `n` studies have two of them."""
+    if mean is None:
+        return "there is one reader"
+    n_constant = 0
+    for column in readers.T:
+        known = column[~np.isnan(column)]
+        if len(np.unique(known)) == 1:
+            n_constant += 1
+    if n_constant:
+        return (
+            f"{n_constant} of {readers.shape[1]} readers mark the same in every study"
+        )
+    if n < LEAST_UNITS:
+        return f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
+    if not mean.figures.draws:
+        return "no reader has a correlation with the others"
+    return None
 
 
 def mean_of(values: Values) -> Values:
     """Return the mean of each row over the columns that have a value, NaN where none has."""
     n = (~np.isnan(values)).sum(axis=1)
     total = np.nan_to_num(values).sum(axis=1)
-    mean: Values = np.divide(total, n, out=np.full(len(values), np.nan), where=n > 0)
+    undefined = np.full(len(values), np.nan)
+    mean: Values = np.divide(total, n, out=undefined, where=n > 0)
     return mean
 
 
@@ -203,32 +215,40 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         )
         none = undefined_estimate(known, reason).plain()
         return {"n": n, "bias": none, "lower": none, "upper": none, "sd": None}
-    bias, sd = float(d.mean()), float(d.std(ddof=1))
-    error, n_units = clustered_error(d, units)
-    errors, why = [error] + [sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1)))] * 2, None
-    if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
-        sd, why = 0.0, "all differences are the same, which gives no interval"
+    bias = float(d.mean())
+    sd = float(d.std(ddof=1))
+    bias_error, n_units = clustered_error(d, units)
+    lower_error = upper_error = float(sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1))))
+    why_not = None
+    # Differences of large counts may differ by rounding alone.
+    largest = float(np.abs(judge[known]).max() + 1)
+    if sd <= ROUNDING * largest:
+        sd = 0.0
+        why_not = "all differences are the same, which gives no interval"
     elif n_units < 2:
-        why = ONE_PATIENT
+        why_not = ONE_PATIENT
     elif n_units < n:
+        # What each study adds to 1.96 sd, to first order.
         linear = Z_95 * ((d - bias) ** 2 - sd**2) / (2 * sd)
-        errors[1:] = [clustered_error(d + sign * linear, units)[0] for sign in (-1, 1)]
+        lower_error, _ = clustered_error(d - linear, units)
+        upper_error, _ = clustered_error(d + linear, units)
+    values_and_errors = {
+        "bias": (bias, bias_error),
+        "lower": (bias - Z_95 * sd, lower_error),
+        "upper": (bias + Z_95 * sd, upper_error),
+    }
     figures: dict[str, Any] = {}
-    for name, sign, spread in zip(
-        ("bias", "lower", "upper"), (0, -1, 1), errors, strict=True
-    ):
-        value = bias + sign * Z_95 * sd
-        half = student(n_units - 1) * float(spread) if why is None else 0.0
-        low, high = (value - half, value + half) if why is None else (None, None)
-        n_undefined = int((~known).sum())
-        figures[name] = Estimate(
+    for name, (value, error) in values_and_errors.items():
+        estimate = Estimate(
             n=n,
             value=value,
-            low=low,
-            high=high,
-            n_undefined=n_undefined,
-            reason=why,
-        ).plain()
+            n_undefined=int((~known).sum()),
+            reason=why_not,
+        )
+        if why_not is None:
+            half = student(n_units - 1) * error
+            estimate = replace(estimate, low=value - half, high=value + half)
+        figures[name] = estimate.plain()
     return {"n": n, **figures, "sd": sd}
 
 
@@ -261,44 +281,44 @@ def detection_measure(resamples: Resamples) -> Measure:
         share = mean_of(readers)
         known = ~(np.isnan(judge) | np.isnan(share))
         if not known.any():
-            return resampled_draws(
-                {}, known, resamples, dict.fromkeys(DETECTION, NO_STUDY)
-            )
-        is_clean = (judge == 1) & known
-        majority = np.where(known, share, 0) > 0.5
-        columns = [
-            known,
-            is_clean,
-            majority,
-            is_clean & majority,
-            np.where(known, share, 0),
-        ]
+            reasons = dict.fromkeys(DETECTION, NO_STUDY)
+            return resampled_draws({}, known, resamples, reasons)
+        # Clean is a study without an error: by the judge, by the readers' majority, by a share.
+        judge_clean = (judge == 1) & known
+        readers_share = np.where(known, share, 0)
+        majority_clean = readers_share > 0.5
+        both_clean = judge_clean & majority_clean
+        columns = [known, judge_clean, majority_clean, both_clean, readers_share]
         sums = resamples.sums(np.column_stack(columns).astype(float))
-        count, clean, by_majority, both_clean, rates = sums.T
-        both_found = count - clean - by_majority + both_clean
+        n_all, n_judge, n_majority, n_both, n_readers = sums.T
+        n_both_found = n_all - n_judge - n_majority + n_both
         with np.errstate(divide="ignore", invalid="ignore"):
-            agreed = (both_clean + both_found) / count
-            clean_share, majority_share = clean / count, by_majority / count
-            by_chance = clean_share * majority_share + (1 - clean_share) * (
-                1 - majority_share
-            )
-            mean_share = (clean_share + majority_share) / 2
-            by_chance_ac1 = 2 * mean_share * (1 - mean_share)
+            agreement = (n_both + n_both_found) / n_all
+            judge_rate = n_judge / n_all
+            majority_rate = n_majority / n_all
+            reader_rate = n_readers / n_all
+            # What two raters with these rates would agree in by chance [Cohen; Gwet].
+            by_chance_clean = judge_rate * majority_rate
+            by_chance_found = (1 - judge_rate) * (1 - majority_rate)
+            expected = by_chance_clean + by_chance_found
+            mean_rate = (judge_rate + majority_rate) / 2
+            expected_ac1 = 2 * mean_rate * (1 - mean_rate)
             draws = {
-                "sensitivity": both_found / (count - by_majority),
-                "specificity": both_clean / by_majority,
-                "prevalence": 1 - majority_share,
-                "agreement": agreed,
-                "kappa": (agreed - by_chance) / (1 - by_chance),
-                "ac1": (agreed - by_chance_ac1) / (1 - by_chance_ac1),
-                "judge_rate": clean_share,
-                "reader_rate": rates / count,
-                "majority_rate": majority_share,
-                "bias": clean_share - rates / count,
+                "sensitivity": n_both_found / (n_all - n_majority),
+                "specificity": n_both / n_majority,
+                "prevalence": 1 - majority_rate,
+                "agreement": agreement,
+                "kappa": (agreement - expected) / (1 - expected),
+                "ac1": (agreement - expected_ac1) / (1 - expected_ac1),
+                "judge_rate": judge_rate,
+                "reader_rate": reader_rate,
+                "majority_rate": majority_rate,
+                "bias": judge_rate - reader_rate,
             }
-        n, n_clean = int(known.sum()), int(majority.sum())
+        n_clean = int(majority_clean.sum())
+        n_positive = int(known.sum()) - n_clean
         no_interval = {}
-        if min(n - n_clean, n_clean) < LEAST_POSITIVES:
+        if min(n_positive, n_clean) < LEAST_POSITIVES:
             no_interval["kappa"] = (
                 f"kappa has no interval where fewer than {LEAST_POSITIVES} studies have an error, "
                 f"or fewer than {LEAST_POSITIVES} have none"
@@ -346,37 +366,47 @@ def detection_row(
     """
     share = mean_of(readers)
     known = ~(np.isnan(judge) | np.isnan(share))
-    units, n = resamples.units[known], int(known.sum())
-    is_clean, shares = judge[known] == 1, share[known]
-    majority = shares > 0.5
+    units = resamples.units[known]
+    n = int(known.sum())
+    n_undefined = len(judge) - n
+    judge_clean = judge[known] == 1
+    shares = share[known]
+    majority_clean = shares > 0.5
+    has_error = ~majority_clean
     figures = plain_figures(row, DETECTION)
 
-    def rate(
-        is_yes: Bools, missing: str, among: Bools | slice = slice(None)
-    ) -> Estimate:
-        share = rate_interval(is_yes[among], units[among], missing)
-        return replace(share, n_undefined=len(judge) - n)
+    def rate(is_yes: Bools, missing: str, among: Bools | None = None) -> Estimate:
+        if among is None:
+            counted = rate_interval(is_yes, units, missing)
+        else:
+            counted = rate_interval(is_yes[among], units[among], missing)
+        return replace(counted, n_undefined=n_undefined)
 
+    no_error = all_errors = NO_STUDY
+    if n:
+        no_error = _NO_ERROR
+        all_errors = _ALL_ERRORS
     counted_rates = {
-        "sensitivity": rate(~is_clean, _NO_ERROR if n else NO_STUDY, ~majority),
-        "specificity": rate(is_clean, _ALL_ERRORS if n else NO_STUDY, majority),
-        "prevalence": rate(~majority, NO_STUDY),
-        "agreement": rate(is_clean == majority, NO_STUDY),
-        "judge_rate": rate(is_clean, NO_STUDY),
-        "majority_rate": rate(majority, NO_STUDY),
+        "sensitivity": rate(~judge_clean, no_error, among=has_error),
+        "specificity": rate(judge_clean, all_errors, among=majority_clean),
+        "prevalence": rate(has_error, NO_STUDY),
+        "agreement": rate(judge_clean == majority_clean, NO_STUDY),
+        "judge_rate": rate(judge_clean, NO_STUDY),
+        "majority_rate": rate(majority_clean, NO_STUDY),
     }
     # Where all readers say the same of all studies no resample differs.
     if n and shares.min() == shares.max() and shares[0] in (0, 1):
         counted_rates["reader_rate"] = counted_rates["majority_rate"]
-    for name, figure in counted_rates.items():
-        if row.without is not None and figures[name]["low"] is not None:
-            ends = {end: figures[name][end] for end in ("low", "high")}
-            figure = replace(figure, **ends)
-        figures[name] = figure.plain()
+    for name, estimate in counted_rates.items():
+        # The row's own interval, which knows of the readers too.
+        own = figures[name]
+        if row.without is not None and own["low"] is not None:
+            estimate = replace(estimate, low=own["low"], high=own["high"])
+        figures[name] = estimate.plain()
     return {
         "n": n,
         "n_ties": int((shares == 0.5).sum()),
-        "n_positive": int((~majority).sum()),
+        "n_positive": int(has_error.sum()),
         **{name: figures[name] for name in DETECTION},
     }
 
@@ -396,14 +426,17 @@ def detections(
     readers = values[:, n_judges:]
     found = []
     for row in rows:
-        if row.rater is None or (row.is_left_out and row.rater < n_judges):
+        is_judge = row.rater is not None and row.rater < n_judges
+        is_over_sets = row.is_left_out and is_judge
+        if row.rater is None or is_over_sets:
             figures = plain_figures(row, DETECTION)
             del figures["n_sets"]
-        elif row.rater < n_judges:
-            figures = detection_row(row, values[:, row.rater], readers, resamples)
         else:
-            others = np.delete(readers, row.rater - n_judges, axis=1)
-            figures = detection_row(row, values[:, row.rater], others, resamples)
+            held_against = readers
+            if not is_judge:
+                held_against = np.delete(readers, row.rater - n_judges, axis=1)
+            rater = values[:, row.rater]
+            figures = detection_row(row, rater, held_against, resamples)
         found.append((row, figures))
     return found
 
@@ -427,18 +460,20 @@ def severity_measure(resamples: Resamples, n_grades: int) -> Measure:
     def of_reader(rater: Values, reader: Values) -> FigureDraws:
         known = ~(np.isnan(rater) | np.isnan(reader))
         if not known.any():
-            return resampled_draws(
-                {}, known, resamples, dict.fromkeys(SEVERITY, NO_STUDY)
-            )
+            reasons = dict.fromkeys(SEVERITY, NO_STUDY)
+            return resampled_draws({}, known, resamples, reasons)
+        # One column for each pair of grades, 1 where a study has this pair.
         cells = np.zeros((len(rater), n_grades * n_grades))
-        place = (rater[known] * n_grades + reader[known]).astype(int)
-        cells[np.flatnonzero(known), place] = 1
+        column = (rater[known] * n_grades + reader[known]).astype(int)
+        cells[np.flatnonzero(known), column] = 1
+        # Resamples by the rater's grades by the reader's.
         observed = resamples.sums(cells).reshape(-1, n_grades, n_grades)
-        n = observed.sum(axis=(1, 2))
-        by_rater, by_reader = observed.sum(axis=2), observed.sum(axis=1)
+        n = observed.sum(axis=(1, 2))[:, None, None]
+        by_rater = observed.sum(axis=2)[:, :, None]
+        by_reader = observed.sum(axis=1)[:, None, :]
         draws = {}
         with np.errstate(divide="ignore", invalid="ignore"):
-            expected = by_rater[:, :, None] * by_reader[:, None, :] / n[:, None, None]
+            expected = by_rater * by_reader / n
             for name, weight in weights.items():
                 disagreed = (observed * weight).sum(axis=(1, 2))
                 by_chance = (expected * weight).sum(axis=(1, 2))
@@ -499,12 +534,18 @@ def candidate_pairs(
         second += studies[sides[1]].tolist()
     if not first:
         return None
-    left, right = np.array(first), np.array(second)
-    units = references[left] if clusters is None else clusters[left]
-    drawn = draw_resamples(units, len(left), rng, resamples)
+    left = np.array(first)
+    # Where no patients are known a reference is drawn with all of its pairs.
+    unit_of_study = references
+    if clusters is not None:
+        unit_of_study = clusters
+    drawn = draw_resamples(unit_of_study[left], len(left), rng, resamples)
     drawn = replace(drawn, has_patients=clusters is not None)
     return CandidatePairs(
-        first=left, second=right, n_references=n_references, resamples=drawn
+        first=left,
+        second=np.array(second),
+        n_references=n_references,
+        resamples=drawn,
     )
 
 
@@ -519,15 +560,16 @@ def pair_counts(
     """
     by_rater, by_readers = _orders(pairs, rater, mean_of(readers))
     known = ~(np.isnan(by_rater) | np.isnan(by_readers))
-    by_rater, by_readers = by_rater[known], by_readers[known]
-    has_order = by_readers != 0
-    same = by_rater[has_order] * by_readers[has_order]
+    is_ordered = known & (by_readers != 0)
+    is_tied = known & (by_readers == 0)
+    # 1 where both prefer the same candidate, 0 where the rater prefers none, -1 else.
+    agreement_of_pair = by_rater[is_ordered] * by_readers[is_ordered]
     return {
-        "n_pairs": int(has_order.sum()),
-        "n_right": int((same > 0).sum()),
-        "n_tied": int((same == 0).sum()),
-        "n_wrong": int((same < 0).sum()),
-        "n_tied_by_readers": int((~has_order).sum()),
+        "n_pairs": int(is_ordered.sum()),
+        "n_right": int((agreement_of_pair > 0).sum()),
+        "n_tied": int((agreement_of_pair == 0).sum()),
+        "n_wrong": int((agreement_of_pair < 0).sum()),
+        "n_tied_by_readers": int(is_tied.sum()),
     }
 
 
@@ -553,17 +595,17 @@ def ranking_measure(pairs: CandidatePairs) -> Measure:
     def measure(rater: Values, readers: Values) -> FigureDraws:
         by_rater, by_readers = _orders(pairs, rater, mean_of(readers))
         known = ~(np.isnan(by_rater) | np.isnan(by_readers))
-        by_rater, by_readers = np.nan_to_num(by_rater), np.nan_to_num(by_readers)
-        columns = [by_rater * by_readers, by_readers**2, by_rater**2]
-        sums = resamples.sums(np.column_stack(columns) * known[:, None])
-        right_less_wrong, of_readers, of_rater = sums.T
+        by_rater = np.nan_to_num(by_rater)
+        by_readers = np.nan_to_num(by_readers)
+        columns = np.column_stack([by_rater * by_readers, by_readers**2, by_rater**2])
+        sums = resamples.sums(columns * known[:, None])
+        right_less_wrong, readers_order, rater_orders = sums.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            draws = {
-                ACCURACY: (1 + right_less_wrong / of_readers) / 2,
-                "kendall": right_less_wrong / np.sqrt(of_readers * of_rater),
-            }
+            somers_d = right_less_wrong / readers_order
+            tau_b = right_less_wrong / np.sqrt(readers_order * rater_orders)
+            draws = {ACCURACY: (1 + somers_d) / 2, "kendall": tau_b}
         reasons = dict.fromkeys(RANKING, "the readers prefer no candidate to another")
-        if known.any() and of_readers[0] and not of_rater[0]:
+        if known.any() and readers_order[0] and not rater_orders[0]:
             reasons["kendall"] = "the rater prefers no candidate to another"
         return resampled_draws(draws, known, resamples, reasons)
 
@@ -585,10 +627,10 @@ def alternative_annotator(
     are won, and the judge passes from 0.5 on; `rho` is the mean of `judge_wins`. All three are None
     where there is a `reason`.
     """
-    tests = [
-        {"reader": index, **_reader_test(index, judge, readers, units, epsilon)}
-        for index in range(readers.shape[1])
-    ]
+    tests = []
+    for index in range(readers.shape[1]):
+        test = _reader_test(index, judge, readers, units, epsilon)
+        tests.append({"reader": index, **test})
     tested = [test for test in tests if test["p"] is not None]
     result = {
         "epsilon": epsilon,
@@ -598,11 +640,9 @@ def alternative_annotator(
         "passes": None,
     }
     if len(tested) < LEAST_READERS:
-        having = (
-            counted(len(tested), "reader has", "readers have")
-            if tested
-            else "no reader has"
-        )
+        having = "no reader has"
+        if tested:
+            having = counted(len(tested), "reader has", "readers have")
         most = max((test["n"] for test in tests), default=0)
         reason = (
             f"not done: it needs {LEAST_READERS} readers, each with {LEAST_TESTED} patients or "
@@ -612,11 +652,11 @@ def alternative_annotator(
         return {**result, "reason": reason}
     from scipy.stats import false_discovery_control
 
-    adjusted = false_discovery_control(
-        [test["p"] for test in tested], method="by"
-    ).tolist()
+    p_values = [test["p"] for test in tested]
+    adjusted = false_discovery_control(p_values, method="by").tolist()
     for test, p in zip(tested, adjusted, strict=True):
-        test |= {"p_adjusted": p, "won": p <= 0.05}
+        test["p_adjusted"] = p
+        test["won"] = p <= 0.05
     omega = sum(test["won"] for test in tested) / len(tested)
     rho = sum(test["judge_wins"] for test in tested) / len(tested)
     return {**result, "omega": omega, "rho": rho, "passes": omega >= PASSES}
@@ -625,21 +665,31 @@ def alternative_annotator(
 def _reader_test(
     index: int, judge: Values, readers: Values, units: Codes, epsilon: float
 ) -> dict[str, Any]:
-    reader, others = readers[:, index], np.delete(readers, index, axis=1)
-    known = ~(np.isnan(judge) | np.isnan(reader) | np.isnan(others).all(axis=1))
-    names = ("judge_wins", "reader_wins", "p", "p_adjusted")
-    test = {"n": int(known.sum()), **dict.fromkeys(names), "won": False}
+    reader = readers[:, index]
+    others = np.delete(readers, index, axis=1)
+    has_no_other = np.isnan(others).all(axis=1)
+    known = ~(np.isnan(judge) | np.isnan(reader) | has_no_other)
+    test: dict[str, Any] = {
+        "n": int(known.sum()),
+        "judge_wins": None,
+        "reader_wins": None,
+        "p": None,
+        "p_adjusted": None,
+        "won": False,
+    }
     if not test["n"]:
         return test
-    apart = round_to_largest(np.stack([judge, reader])[:, known, None] - others[known])
-    by_judge, by_reader = round_to_largest(np.nanmean(apart**2, axis=2))
-    judge_wins, reader_wins = by_judge <= by_reader, by_reader <= by_judge
-    p = mean_below(reader_wins.astype(float) - judge_wins, units[known], epsilon)
-    wins = {
-        "judge_wins": float(judge_wins.mean()),
-        "reader_wins": float(reader_wins.mean()),
-    }
-    return test | wins | {"p": p}
+    # The judge and the reader by studies by the other readers; equal but for rounding is equal.
+    both = np.stack([judge, reader])[:, known, None]
+    distances = round_to_largest(both - others[known])
+    by_judge, by_reader = round_to_largest(np.nanmean(distances**2, axis=2))
+    judge_wins = by_judge <= by_reader
+    reader_wins = by_reader <= by_judge
+    d = reader_wins.astype(float) - judge_wins
+    test["judge_wins"] = float(judge_wins.mean())
+    test["reader_wins"] = float(reader_wins.mean())
+    test["p"] = mean_below(d, units[known], epsilon)
+    return test
 
 
 def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
@@ -656,13 +706,23 @@ def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
     error, n_units = clustered_error(d, units)
     if n_units < LEAST_TESTED:
         return None
-    n, b, c = len(d), int((d > 0).sum()), int((d < 0).sum())
+    n = len(d)
+    b = int((d > 0).sum())
+    c = int((d < 0).sum())
     # The likeliest share of -1 where that of 1 is larger by epsilon.
     linear = epsilon * (2 * n - b + c) - b - c
-    root = np.sqrt(linear**2 + 8 * n * c * epsilon * (1 - epsilon))
+    discriminant = linear**2 + 8 * n * c * epsilon * (1 - epsilon)
+    root = np.sqrt(discriminant)
     variance = ((root - linear) / (2 * n) + epsilon * (1 - epsilon)) / n
     if n_units < n:
         simple = d.var() / n
-        variance *= max(1.0, error**2 / simple) if simple > 0 else n / n_units
-    p = float(ndtr((d.mean() - epsilon) / np.sqrt(variance))) if variance > 0 else 1.0
+        # Where all of `d` are alike a patient counts as one study.
+        design_effect = n / n_units
+        if simple > 0:
+            design_effect = max(1.0, error**2 / simple)
+        variance *= design_effect
+    p = 1.0
+    if variance > 0:
+        z = (d.mean() - epsilon) / np.sqrt(variance)
+        p = float(ndtr(z))
     return max(p, float(np.finfo(float).tiny))  # never 0

@@ -37,7 +37,9 @@ _PAIRS_AT_ONCE = 2_000_000
 def round_to_largest(values: Values) -> Values:
     """Return `values` to twelve digits of the largest, so that equal sums are equal."""
     known = np.abs(values[np.isfinite(values)])
-    largest = float(known.max()) if len(known) else 0.0
+    if not len(known):
+        return values
+    largest = float(known.max())
     if largest == 0:
         return values
     rounded: Values = np.round(values / largest, _DIGITS)
@@ -66,14 +68,15 @@ class CorrelationDraws:
         """Return one of the correlations, with its interval or a reason why it has none."""
         if self.reason is not None or self.figures is None:
             return undefined_estimate(self.known, self.reason)
-        return resamples.estimate(self.figures[:, FIGURES.index(method)], self.known)
+        column = FIGURES.index(method)
+        return resamples.estimate(self.figures[:, column], self.known)
 
     def plain(self, resamples: Resamples) -> dict[str, Any]:
         """Return the estimates by method as JSON's types, and the number of studies."""
-        figures = {
-            method: self.estimate(method, resamples).plain() for method in METHODS
-        }
-        return {"n": int(self.known.sum()), **figures}
+        data: dict[str, Any] = {"n": int(self.known.sum())}
+        for method in METHODS:
+            data[method] = self.estimate(method, resamples).plain()
+        return data
 
 
 def correlate(
@@ -84,72 +87,100 @@ def correlate(
     Fewer than three studies have none, nor has a variable (`names` says which) with one value only.
     """
     known = ~(np.isnan(x) | np.isnan(y))
-    n = int(known.sum())
-    x, y = round_to_largest(x[known]), round_to_largest(y[known])
-    reason = None
-    if n < LEAST_STUDIES:
-        reason = f"a correlation needs {LEAST_STUDIES} studies, {n} have both values"
-    elif single := [
-        name for name, v in zip(names, (x, y), strict=True) if v.min() == v.max()
-    ]:
-        reason = (
-            f"{single[0]} never varies"
-            if len(single) == 1
-            else "neither of the two varies"
-        )
+    x = round_to_largest(x[known])
+    y = round_to_largest(y[known])
+    reason = _why_uncorrelated(x, y, names)
     if reason is not None:
         return CorrelationDraws(known, None, reason)
-    cells, cell_of_study = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
-    weights = _cell_weights(resamples, resamples.units[known], cell_of_study.ravel())
-    return CorrelationDraws(known, _of_cells(cells[0], cells[1], weights), None)
+    columns = np.stack([x, y])
+    cells, cell_of_study = np.unique(columns, axis=1, return_inverse=True)
+    cell_x, cell_y = cells
+    units = resamples.units[known]
+    weights = _cell_weights(resamples, units, cell_of_study.ravel())
+    figures = _of_cells(cell_x, cell_y, weights)
+    return CorrelationDraws(known, figures, None)
+
+
+def _why_uncorrelated(x: Values, y: Values, names: tuple[str, str]) -> str | None:
+    """Return why two columns of as many studies have no correlation, None where they have one."""
+    n = len(x)
+    if n < LEAST_STUDIES:
+        return f"a correlation needs {LEAST_STUDIES} studies, {n} have both values"
+    x_is_constant = x.min() == x.max()
+    y_is_constant = y.min() == y.max()
+    if x_is_constant and y_is_constant:
+        return "neither of the two varies"
+    if x_is_constant:
+        return f"{names[0]} never varies"
+    if y_is_constant:
+        return f"{names[1]} never varies"
+    return None
 
 
 def _cell_weights(resamples: Resamples, units: Codes, cell_of_study: Codes) -> Values:
     """Return the weight of each cell in each resample, cells by resamples."""
     order = np.argsort(cell_of_study, kind="stable")
-    starts = np.flatnonzero(np.diff(cell_of_study[order], prepend=-1))
-    return np.asarray(
-        np.add.reduceat(resamples.weights.T[units[order]], starts, axis=0)
-    )
+    cells_in_order = cell_of_study[order]
+    starts = np.flatnonzero(np.diff(cells_in_order, prepend=-1))
+    units_in_order = units[order]
+    study_weights = resamples.weights.T[units_in_order]
+    return np.asarray(np.add.reduceat(study_weights, starts, axis=0))
 
 
 def _of_cells(x: Values, y: Values, weights: Values) -> Values:
     """Return resamples by `FIGURES` from the two values of each cell, and cells by resamples."""
-    size = weights.shape[1]
-    above, ranks, x_ranks, y_ranks = np.zeros((4, size))
-    at_once = max(1, _PAIRS_AT_ONCE // len(x))
-    for start in range(0, len(x), at_once):
+    n_cells, n_resamples = weights.shape
+    concordance, ranks, x_ranks, y_ranks = np.zeros((4, n_resamples))
+    at_once = max(1, _PAIRS_AT_ONCE // n_cells)
+    for start in range(0, n_cells, at_once):
         rows = slice(start, start + at_once)
-        x_signs, y_signs = (np.sign(values[rows, None] - values) for values in (x, y))
-        above += _dot(weights[rows], (x_signs * y_signs) @ weights)
+        row_weights = weights[rows]
+        x_signs = np.sign(x[rows, None] - x)
+        y_signs = np.sign(y[rows, None] - y)
+        # Concordant pairs less discordant ones, each pair twice.
+        concordance += _dot(row_weights, (x_signs * y_signs) @ weights)
         # Twice a rank less the mean rank is the weight below less that above.
-        x_rank, y_rank = x_signs @ weights, y_signs @ weights
-        ranks += _dot(weights[rows], x_rank, y_rank)
-        x_ranks += _dot(weights[rows], x_rank, x_rank)
-        y_ranks += _dot(weights[rows], y_rank, y_rank)
+        x_rank = x_signs @ weights
+        y_rank = y_signs @ weights
+        ranks += _dot(row_weights, x_rank, y_rank)
+        x_ranks += _dot(row_weights, x_rank, x_rank)
+        y_ranks += _dot(row_weights, y_rank, y_rank)
     n = weights.sum(axis=0)
-    levels = (unit_sums(weights, np.unique(v, return_inverse=True)[1]) for v in (x, y))
-    x_untied, y_untied = (n**2 - _dot(level, level) for level in levels)
+    x_untied = _untied_pairs(x, weights)
+    y_untied = _untied_pairs(y, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         # About their means: sums of squares lose digits where values are far from 0.
-        x, y = (
-            values[:, None] - values @ weights / n
-            for values in (x - x.mean(), y - y.mean())
-        )
-        products, x_spread, y_spread = (
-            _dot(weights, *two) for two in ((x, y), (x, x), (y, y))
-        )
-        kendall = above / np.sqrt(x_untied * y_untied)
+        x_centred = x - x.mean()
+        y_centred = y - y.mean()
+        x_apart = x_centred[:, None] - x_centred @ weights / n
+        y_apart = y_centred[:, None] - y_centred @ weights / n
+        products = _dot(weights, x_apart, y_apart)
+        x_squares = _dot(weights, x_apart, x_apart)
+        y_squares = _dot(weights, y_apart, y_apart)
+        kendall = concordance / np.sqrt(x_untied * y_untied)
         # Half of one and Somers' d of x, given y: ties of x count by half.
-        accuracy = (1 + above / y_untied) / 2
+        somers_d = concordance / y_untied
+        accuracy = (1 + somers_d) / 2
         spearman = ranks / np.sqrt(x_ranks * y_ranks)
-        pearson = products / np.sqrt(x_spread * y_spread)
+        pearson = products / np.sqrt(x_squares * y_squares)
     figures = np.stack([kendall, spearman, pearson, accuracy], axis=1)
-    figures[(x_untied == 0) | (y_untied == 0)] = np.nan
+    # A resample that drew one value only has no correlation, though rounding may leave a spread.
+    has_single_value = (x_untied == 0) | (y_untied == 0)
+    figures[has_single_value] = np.nan
     return np.asarray(np.clip(figures, -1.0, 1.0))
 
 
+def _untied_pairs(values: Values, weights: Values) -> Values:
+    """Return twice the number of pairs with different values, for each resample."""
+    n = weights.sum(axis=0)
+    _, level_of_cell = np.unique(values, return_inverse=True)
+    levels = unit_sums(weights, level_of_cell)
+    untied: Values = n**2 - _dot(levels, levels)
+    return untied
+
+
 def _dot(*columns: Values) -> Values:
+    """Return the sums over the cells of the products of columns, cells by resamples."""
     rows = ",".join(["ij"] * len(columns))
     return np.asarray(np.einsum(f"{rows}->j", *columns))
 
@@ -180,26 +211,29 @@ def correlations(panel: ScoreMatrix) -> Correlations:
     Takes the rubrics' scores and the metrics that came from files, study by study. Where
     less is better the values are negated, so that agreement is positive.
     """
-    metrics = [metric for metric in panel.metrics if metric.what in ("score", "other")]
-    columns = [
-        panel.study_values(metric.name).ravel()
-        * (1 if metric.study_higher_is_better else -1)
-        for metric in metrics
-    ]
-    known = ~np.isnan(columns)
-    n = known.astype(int) @ known.T.astype(int)
-    signs = ("" if metric.study_higher_is_better else f"{MINUS} " for metric in metrics)
+    names: list[str] = []
+    labels: list[str] = []
+    columns: list[Values] = []
+    for metric in panel.metrics:
+        if metric.what not in ("score", "other"):
+            continue
+        column = panel.study_values(metric.name).ravel()
+        label = metric.study_label
+        if not metric.study_higher_is_better:
+            column = -column
+            label = f"{MINUS} {label}"
+        names.append(metric.name)
+        labels.append(label)
+        columns.append(column)
+    known = (~np.isnan(columns)).astype(int)
+    n = known @ known.T
     return Correlations(
-        tuple(metric.name for metric in metrics),
-        tuple(
-            sign + metric.study_label
-            for sign, metric in zip(signs, metrics, strict=True)
-        ),
-        tuple(map(tuple, n.tolist())),
-        *(
-            correlation(columns, method)
-            for method in ("pearson", "spearman", "kendall")
-        ),
+        names=tuple(names),
+        labels=tuple(labels),
+        n=tuple(map(tuple, n.tolist())),
+        pearson=correlation(columns, "pearson"),
+        spearman=correlation(columns, "spearman"),
+        kendall=correlation(columns, "kendall"),
     )
 
 
@@ -214,17 +248,28 @@ def correlation(
     import pandas as pd
 
     # Values that differ in the last bit alone are ties.
-    table = pd.DataFrame(dict(enumerate(map(round_to_largest, columns))))
-    # About their mean, since pandas' sums lose digits where values are far from 0.
-    table = table - table.mean() if method == "pearson" else table
+    rounded = [round_to_largest(column) for column in columns]
+    table = pd.DataFrame(dict(enumerate(rounded)))
+    if method == "pearson":
+        # About their mean, since pandas' sums lose digits where values are far from 0.
+        table = table - table.mean()
     coefficients = table.corr(method=method).to_numpy(copy=True)
     # Kendall's of a column with itself is 1 in pandas, even where the column is constant.
-    is_constant = [len(np.unique(column[~np.isnan(column)])) < 2 for column in columns]
+    is_constant = []
+    for column in columns:
+        known = column[~np.isnan(column)]
+        is_constant.append(len(np.unique(known)) < 2)
     coefficients[is_constant, is_constant] = np.nan
     # One metric may be a multiple of the other: rounding must not step beyond 1.
     clipped = np.clip(coefficients, -1.0, 1.0)
-    return tuple(map(_known, clipped))
+    return tuple(_none_for_nan(row) for row in clipped)
 
 
-def _known(row: Values) -> tuple[float | None, ...]:
-    return tuple(None if np.isnan(value) else float(value) for value in row)
+def _none_for_nan(row: Values) -> tuple[float | None, ...]:
+    cells: list[float | None] = []
+    for value in row.tolist():
+        if np.isnan(value):
+            cells.append(None)
+        else:
+            cells.append(value)
+    return tuple(cells)

@@ -41,6 +41,9 @@ class Estimate:
         Raises StopIteration where it holds none.
         """
         bounds = data.get("bounds")
+        if bounds is not None:
+            low, high = bounds
+            bounds = (low, high)
         return cls(
             n=data.get("n"),
             value=next(data[name] for name in _VALUE if name in data),
@@ -51,14 +54,15 @@ class Estimate:
             numerator=data.get("numerator"),
             denominator=data.get("denominator"),
             reason=data.get("reason"),
-            bounds=None if bounds is None else (bounds[0], bounds[1]),
+            bounds=bounds,
         )
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types, without the fields that this kind of statistic lacks."""
+        fields = asdict(self)
         data = {
             name: value
-            for name, value in asdict(self).items()
+            for name, value in fields.items()
             if name in _ALWAYS or value is not None
         }
         if self.bounds is not None:

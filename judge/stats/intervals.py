@@ -60,7 +60,9 @@ class Draws:
         """Return the number of resamples for a set of so many patients or studies."""
         if self.resamples is not None:
             return self.resamples
-        return RESAMPLES if n_units <= MANY_UNITS else FEWER_RESAMPLES
+        if n_units <= MANY_UNITS:
+            return RESAMPLES
+        return FEWER_RESAMPLES
 
     def of(self, n_units: int) -> Draws:
         """Return it with the number of resamples for a set of so many patients or studies."""
@@ -84,11 +86,16 @@ def n_different(units: Codes) -> int:
 
 def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
     """Return the standard error of a mean of clustered values, and the number of clusters."""
-    sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
+    residuals = values - values.mean()
+    # Units may be numbered with gaps, and a gap is no cluster of sum 0.
+    is_used = np.bincount(units) > 0
+    sums = np.bincount(units, residuals)[is_used]
     m = len(sums)
     if m < 2:
         return math.nan, m
-    return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values)), m
+    squares = (sums**2).sum()
+    error = np.sqrt(m / (m - 1) * squares) / len(values)
+    return float(error), m
 
 
 def mean_interval(
@@ -111,21 +118,32 @@ def mean_interval(
     if n == 0:
         return Estimate(n=0)
     mean = math.fsum(values) / n
-    m = n if units is None else n_different(units)
+    m = n
+    if units is not None:
+        m = n_different(units)
     if m == 1:
-        return Estimate(n=n, value=mean, reason=ONE_PATIENT if n > 1 else None)
-    error, z = math.sqrt(values.var(ddof=1) / n), Z_95
+        reason = None
+        if n > 1:
+            reason = ONE_PATIENT
+        return Estimate(n=n, value=mean, reason=reason)
     if units is not None and m < n:
-        error, z = clustered_error(values, units)[0], student(m - 1)
+        error, _ = clustered_error(values, units)
+        z = student(m - 1)
+        z_unscaled = z
+    else:
+        error = math.sqrt(values.var(ddof=1) / n)
+        z = Z_95
+        # ReXrank multiplies by 1.96 and not by more digits of it.
+        z_unscaled = 1.96
     low, high = scale or (None, None)
-    if (
-        low is not None
-        and low <= values.min()
-        and (high is None or values.max() <= high)
-    ):
-        ends = _within(mean, error, n=m, low=low, high=high, z=z)
-        return Estimate(n=n, value=mean, low=ends[0], high=ends[1])
-    half = (1.96 if m == n else z) * error
+    # Values off the scale, as those of a metric with a wrong scale, have no interval on it.
+    is_above_low = low is not None and low <= values.min()
+    is_below_high = high is None or values.max() <= high
+    if low is not None and is_above_low and is_below_high:
+        low_end, high_end = _within(mean, error, n=m, low=low, high=high, z=z)
+        return Estimate(n=n, value=mean, low=low_end, high=high_end)
+    half = z_unscaled * error
+    # Values that are all alike have no spread, but for rounding, and no interval.
     if half <= 1e-12 * abs(mean):
         return Estimate(n=n, value=mean)
     return Estimate(n=n, value=mean, low=mean - half, high=mean + half)
@@ -138,23 +156,32 @@ _ENDLESS = 100.0
 def _within(
     mean: float, error: float, *, n: int, low: float, high: float | None, z: float
 ) -> tuple[float, float]:
+    """Return the ends of a mean's interval on a scale, as `mean_interval` says; `n` is of units."""
     above = mean - low
     if high is None:
         if above <= 0:
             return low, low + z**2 / n
-        half = z * max(error, math.sqrt(above) / n) / above
-        factor = math.exp(min(half, _ENDLESS))
+        least_error = math.sqrt(above) / n
+        log_half = z * max(error, least_error) / above
+        factor = math.exp(min(log_half, _ENDLESS))
         return low + above / factor, low + above * factor
     width = high - low
     share = above / width
     if not 0 < share < 1:
-        ends = wilson_ends(1.0 if share >= 1 else 0.0, n, z)
-        return low + width * ends[0], low + width * ends[1]
+        rate = 0.0
+        if share >= 1:
+            rate = 1.0
+        low_share, high_share = wilson_ends(rate, n, z)
+        return low + width * low_share, low + width * high_share
+    # p (1 - p) is the largest variance on the scale, and the derivative of the logit is 1 / it.
     largest = share * (1 - share)
-    half = z * max(error / width, math.sqrt(largest) / n) / largest
+    least_error = math.sqrt(largest) / n
+    logit_half = z * max(error / width, least_error) / largest
     odds = share / (1 - share)
-    factor = math.exp(min(half, _ENDLESS))
-    return low + width / (1 + factor / odds), low + width / (1 + 1 / (factor * odds))
+    factor = math.exp(min(logit_half, _ENDLESS))
+    low_end = low + width / (1 + factor / odds)
+    high_end = low + width / (1 + 1 / (factor * odds))
+    return low_end, high_end
 
 
 def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
@@ -168,9 +195,12 @@ def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
     value = 1 / mean.value
     if mean.low is None or mean.high is None:
         return Estimate(n=mean.n, value=value)
-    if scale is not None and (scale[0] or 0) > 0 and mean.low > 0:
+    is_above_0 = scale is not None and (scale[0] or 0) > 0
+    if is_above_0 and mean.low > 0:
+        # The greater the mean, the less its reciprocal: the ends change places.
         return Estimate(n=mean.n, value=value, low=1 / mean.high, high=1 / mean.low)
-    half = (mean.high - mean.value) * value**2
+    half_of_mean = mean.high - mean.value
+    half = half_of_mean * value**2
     return Estimate(n=mean.n, value=value, low=value - half, high=value + half)
 
 
@@ -192,39 +222,47 @@ def ratio_interval(
     has something to count.
     """
     n_studies = len(numerators)
-    word = "studies" if units is None else "patients"
     # In an order of their values: sums are then the same to the last bit for any order of studies.
     order = np.lexsort((denominators, numerators))
     pairs = np.stack([numerators, denominators], axis=1)[order]
-    sums = unit_sums(
-        pairs, units_of(None if units is None else units[order], n_studies)
-    )
-    k, n = math.fsum(numerators), math.fsum(denominators)
-    none = Estimate(n=n_studies, numerator=k, denominator=n)
+    if units is None:
+        word = "studies"
+        unit_of_pair = units_of(None, n_studies)
+    else:
+        word = "patients"
+        unit_of_pair = units_of(units[order], n_studies)
+    sums = unit_sums(pairs, unit_of_pair)
+    n_units = len(sums)
+    k = math.fsum(numerators)
+    n = math.fsum(denominators)
+    without_ends = Estimate(n=n_studies, numerator=k, denominator=n)
     if not n:
-        return none
-    none = replace(none, value=k / n)
-    if len(sums) < 2:
-        return none
-    counting = sums[(sums != 0).any(axis=1)]
-    is_share = bool(((counting[:, 0] >= 0) & (counting[:, 0] <= counting[:, 1])).all())
+        return without_ends
+    without_ends = replace(without_ends, value=k / n)
+    if n_units < 2:
+        return without_ends
+    has_something = (sums != 0).any(axis=1)
+    counting = sums[has_something]
+    n_counting = len(counting)
+    tops, unders = counting.T
+    is_share = bool(((tops >= 0) & (tops <= unders)).all())
     if is_share and k in (0, n):
-        low_end, high_end = wilson_ends(k / n, len(counting))
-        return replace(none, low=low_end, high=high_end)
-    if len(sums) < LEAST_UNITS:
-        few = f"an interval needs {LEAST_UNITS} {word}, there are {len(sums)}"
-        return replace(none, reason=few)
-    if len(counting) < 2:
-        return replace(
-            none, reason=f"an interval needs 2 {word} with something to count"
-        )
-    top, under = _resampled_sums(sums, draws.of(len(sums))).T
-    drawn = np.divide(top, under, out=np.full(len(top), np.nan), where=under != 0)
+        low_end, high_end = wilson_ends(k / n, n_counting)
+        return replace(without_ends, low=low_end, high=high_end)
+    if n_units < LEAST_UNITS:
+        few = f"an interval needs {LEAST_UNITS} {word}, there are {n_units}"
+        return replace(without_ends, reason=few)
+    if n_counting < 2:
+        few = f"an interval needs 2 {word} with something to count"
+        return replace(without_ends, reason=few)
+    top, under = _resampled_sums(sums, draws.of(n_units)).T
+    undefined = np.full(len(top), np.nan)
+    drawn = np.divide(top, under, out=undefined, where=under != 0)
     # Studies with nothing to count add nothing: the percentiles are those of the others' number.
-    low, high, why_not = interval(drawn, len(counting), word)
+    low, high, why_not = interval(drawn, n_counting, word)
     if why_not is not None:
         low, high = _ratio_by_formula(counting, is_share=is_share)
-    return replace(none, low=low, high=high)
+    return replace(without_ends, low=low, high=high)
 
 
 def _resampled_sums(sums: Values, draws: Draws) -> Values:
@@ -233,15 +271,15 @@ def _resampled_sums(sums: Values, draws: Draws) -> Values:
     How often each different unit is drawn is multinomial: the same as drawing one by one, and
     quicker where many are alike.
     """
+    n = len(sums)
     different, counts = np.unique(sums, axis=0, return_counts=True)
-    rng = np.random.default_rng([draws.seed, len(sums)])
-    resamples = draws.count(len(sums))
-    return np.concatenate(
-        [
-            rng.multinomial(len(sums), counts / len(sums), size=size) @ different
-            for size in _sizes(resamples, len(different))
-        ]
-    )
+    chances = counts / n
+    rng = np.random.default_rng([draws.seed, n])
+    resampled = []
+    for size in _sizes(draws.count(n), len(different)):
+        weights = rng.multinomial(n, chances, size=size)
+        resampled.append(weights @ different)
+    return np.concatenate(resampled)
 
 
 def _ratio_by_formula(
@@ -256,15 +294,19 @@ def _ratio_by_formula(
     m = len(sums)
     top, under = sums.sum(axis=0).tolist()
     ratio = top / under
-    apart = sums[:, 0] - ratio * sums[:, 1]
-    error = math.sqrt(m / (m - 1) * float(apart @ apart)) / abs(under)
+    x, y = sums.T
+    residuals = x - ratio * y
+    squares = float(residuals @ residuals)
+    error = math.sqrt(m / (m - 1) * squares) / abs(under)
     t = student(m - 1)
     if is_share:
         return _within(ratio, error, n=m, low=0.0, high=1.0, z=t)
     if ratio > 0:
-        factor = math.exp(min(t * error / ratio, _ENDLESS))
+        log_half = t * error / ratio
+        factor = math.exp(min(log_half, _ENDLESS))
         return ratio / factor, ratio * factor
-    return ratio - t * error, ratio + t * error
+    half = t * error
+    return ratio - half, ratio + half
 
 
 def wilson(k: int, n: int) -> Estimate:
@@ -283,10 +325,15 @@ def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
     """
     shrink = z**2 / n
     centre = (rate + shrink / 2) / (1 + shrink)
-    half = z / (1 + shrink) * math.sqrt(rate * (1 - rate) / n + shrink / (4 * n))
-    # At the ends the interval touches 0 or 1 exactly; rounding must not step beyond.
-    low = 0.0 if rate == 0 else max(0.0, centre - half)
-    high = 1.0 if rate == 1 else min(1.0, centre + half)
+    variance = rate * (1 - rate) / n + shrink / (4 * n)
+    half = z / (1 + shrink) * math.sqrt(variance)
+    low = max(0.0, centre - half)
+    high = min(1.0, centre + half)
+    # At the ends the interval touches 0 or 1 exactly, which rounding would miss.
+    if rate == 0:
+        low = 0.0
+    if rate == 1:
+        high = 1.0
     return low, high
 
 
@@ -301,20 +348,26 @@ def rate_interval(
     the reason where there is no study.
     """
     n = len(is_yes)
-    rate = wilson(int(is_yes.sum()), n)
-    if rate.value is None:
-        return replace(rate, reason=missing)
-    m = n if units is None else n_different(units)
-    if units is None or m == n:
-        return rate
-    worth = float(m)
-    if 0 < rate.value < 1:
+    k = int(is_yes.sum())
+    estimate = wilson(k, n)
+    rate = estimate.value
+    if rate is None:
+        return replace(estimate, reason=missing)
+    if units is None:
+        return estimate
+    m = n_different(units)
+    if m == n:
+        return estimate
+    effective_n = float(m)
+    if 0 < rate < 1:
         if m < 2:
-            return replace(rate, low=None, high=None, reason=ONE_PATIENT)
+            return replace(estimate, low=None, high=None, reason=ONE_PATIENT)
         error, _ = clustered_error(is_yes.astype(float), units)
-        worth = n / max(1.0, error**2 * n / (rate.value * (1 - rate.value)))
-    low, high = wilson_ends(rate.value, worth, student(max(m - 1, 1)))
-    return replace(rate, low=low, high=high)
+        design_effect = error**2 * n / (rate * (1 - rate))
+        effective_n = n / max(1.0, design_effect)
+    t = student(max(m - 1, 1))
+    low, high = wilson_ends(rate, effective_n, t)
+    return replace(estimate, low=low, high=high)
 
 
 def student(freedom: int) -> float:
@@ -331,19 +384,24 @@ def generator(
     """Return the random numbers of one purpose and group: the same whatever else is computed."""
     name = json.dumps([purpose, dict(key)], sort_keys=True, default=str)
     digest = hashlib.sha256(name.encode()).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])
+    number = int.from_bytes(digest[:8], "big")
+    return np.random.default_rng([seed, number])
 
 
 def units_of(clusters: Codes | None, n_studies: int) -> Codes:
     """Return the number of each study's unit, counted from 0 without gaps."""
     if clusters is None:
         return np.arange(n_studies)
-    return np.unique(clusters, return_inverse=True)[1].astype(np.intp)
+    _, numbers = np.unique(clusters, return_inverse=True)
+    return numbers.astype(np.intp)
 
 
 def unit_sums(values: Values, units: Codes) -> Values:
     """Return the sums of the rows of each unit; NaN counts as 0."""
-    total = np.zeros((int(units.max()) + 1 if len(units) else 0, *values.shape[1:]))
+    n_units = 0
+    if len(units):
+        n_units = int(units.max()) + 1
+    total = np.zeros((n_units, *values.shape[1:]))
     np.add.at(total, units, np.nan_to_num(values))
     return total
 
@@ -353,20 +411,20 @@ def bootstrap_weights(
 ) -> Iterator[Values]:
     """Yield arrays of resamples by `n` units: how often each unit was drawn, with replacement."""
     for size in _sizes(resamples, n):
-        units = rng.integers(0, n, size=(size, n))
-        units += np.arange(size)[:, None] * n
-        yield (
-            np.bincount(units.ravel(), minlength=size * n)
-            .reshape(size, n)
-            .astype(float)
-        )
+        drawn = rng.integers(0, n, size=(size, n))
+        # A unit of each resample has a number of its own, so that all are counted at once.
+        drawn += np.arange(size)[:, None] * n
+        counts = np.bincount(drawn.ravel(), minlength=size * n)
+        yield counts.reshape(size, n).astype(float)
 
 
 def sign_flips(rng: np.random.Generator, n: int, flips: int) -> Iterator[Values]:
     """Yield arrays of flips by `n` units: 1 or -1, each with probability one half."""
     for size in _sizes(flips, n):
-        bits = np.frombuffer(rng.bytes((size * n + 7) // 8), dtype=np.uint8)
-        yield np.unpackbits(bits, count=size * n).reshape(size, n).astype(float) * 2 - 1
+        n_signs = size * n
+        packed = np.frombuffer(rng.bytes((n_signs + 7) // 8), dtype=np.uint8)
+        bits = np.unpackbits(packed, count=n_signs).reshape(size, n)
+        yield bits.astype(float) * 2 - 1
 
 
 def _sizes(total: int, n: int) -> Iterator[int]:
@@ -384,7 +442,9 @@ def tail(n_units: int) -> float:
     """
     from scipy.special import ndtr
 
-    return float(ndtr(-math.sqrt(n_units / (n_units - 1)) * student(n_units - 1)))
+    freedom = n_units - 1
+    narrowed = math.sqrt(n_units / freedom)
+    return float(ndtr(-narrowed * student(freedom)))
 
 
 def interval(
@@ -400,11 +460,8 @@ def interval(
     that there is none.
     """
     if n_units < LEAST_UNITS:
-        return (
-            None,
-            None,
-            f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}",
-        )
+        few = f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
+        return None, None, few
     known = draws[np.isfinite(draws)]
     if len(known) < (1 - most) * len(draws):
         return None, None, _UNDEFINED
@@ -429,10 +486,13 @@ def bootstrap_estimate(
     `figure` is computed of sums with their columns last, in each resample of units; the order of
     the units changes nothing. `missing` is the reason where there is none.
     """
-    value = float(figure(sums.sum(axis=0)[None])[0])
+    total = sums.sum(axis=0)
+    value = float(figure(total[None])[0])
     if math.isnan(value):
         return Estimate(n=n, reason=missing)
-    drawn = figure(_resampled_sums(sums, draws)) if len(sums) else np.empty(0)
+    drawn = np.empty(0)
+    if len(sums):
+        drawn = figure(_resampled_sums(sums, draws))
     low, high, reason = interval(drawn, len(sums), unit_words)
     return Estimate(n=n, value=value, low=low, high=high, reason=reason)
 
@@ -452,15 +512,17 @@ class Resamples:
     def estimate(self, figures: Values, known: Bools) -> Estimate:
         """Return the first of `figures`, one a resample, with its interval or why it has none."""
         n_units = len(np.unique(self.units[known]))
-        words = "patients" if self.has_patients else "studies"
-        low, high, reason = interval(figures[1:], n_units, words)
-        n, n_undefined = int(known.sum()), int((~known).sum())
+        words = "studies"
+        if self.has_patients:
+            words = "patients"
+        observed, drawn = figures[0], figures[1:]
+        low, high, reason = interval(drawn, n_units, words)
         return Estimate(
-            n=n,
-            value=float(figures[0]),
+            n=int(known.sum()),
+            value=float(observed),
             low=low,
             high=high,
-            n_undefined=n_undefined,
+            n_undefined=int((~known).sum()),
             reason=reason,
         )
 
@@ -481,9 +543,11 @@ def draw_resamples(
     usual number, of 10,000 patients take 80 MB.
     """
     units = units_of(clusters, n_studies)
-    n_units = int(units.max()) + 1 if n_studies else 0
-    draws = (
-        bootstrap_weights(rng, n_units, resamples or FEWER_RESAMPLES) if n_units else ()
-    )
+    has_patients = clusters is not None
+    if not n_studies:
+        return Resamples(units, np.ones((1, 0)), has_patients=has_patients)
+    n_units = int(units.max()) + 1
+    n_resamples = resamples or FEWER_RESAMPLES
+    draws = bootstrap_weights(rng, n_units, n_resamples)
     weights = np.concatenate([np.ones((1, n_units)), *draws])
-    return Resamples(units, weights, has_patients=clusters is not None)
+    return Resamples(units, weights, has_patients=has_patients)

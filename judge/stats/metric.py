@@ -64,7 +64,9 @@ class Metric:
     @property
     def definition(self) -> str | None:
         """The definition of a share, which is said once below its table."""
-        return self.statistic.definition if self.is_share else None
+        if not self.is_share:
+            return None
+        return self.statistic.definition
 
     @property
     def bare(self) -> Metric:
@@ -74,7 +76,12 @@ class Metric:
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types."""
         statistic = self.statistic
-        above, below = statistic.measures, statistic.columns[len(statistic.measures) :]
+        # What a file's metric is made of is its column, which the file names.
+        measures: tuple[str, ...] = ()
+        per: tuple[str, ...] = ()
+        if self.rubric:
+            measures = statistic.measures
+            per = statistic.columns[len(measures) :]
         return {
             "name": self.name,
             "label": self.label,
@@ -87,8 +94,8 @@ class Metric:
             "rexrank": self.rexrank,
             "scale": statistic.scale,
             "short_label": self.short_label,
-            "measures": above if self.rubric else (),
-            "per": below if self.rubric else (),
+            "measures": measures,
+            "per": per,
             "definition": self.definition,
         }
 
@@ -211,16 +218,20 @@ def metric_for_column(
     `higher` and `lower` are columns whose direction the user gave. None where nobody knows the
     direction. Raises `JudgeError` for a direction that contradicts what is known.
     """
-    is_higher, is_lower = column in higher, column in lower
+    is_higher = column in higher
+    is_named = is_higher or column in lower
     known = known_metric(column)
     if known is None:
-        if not (is_higher or is_lower):
+        if not is_named:
             return None
         return file_metric(column, column, higher_is_better=is_higher)
-    if (is_higher or is_lower) and is_higher != known.study_higher_is_better:
+    if is_named and is_higher != known.study_higher_is_better:
+        option = "--lower-is-better"
+        if is_higher:
+            option = "--higher-is-better"
         raise JudgeError(
-            f"--{'higher' if is_higher else 'lower'}-is-better {column} contradicts what is known "
-            f"of {known.study_label}; rename the column where it is something else"
+            f"{option} {column} contradicts what is known of {known.study_label}; rename the "
+            "column where it is something else"
         )
     return known
 
@@ -249,9 +260,15 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
         what = "rate"
     elif all(measures[name].is_whole for name in statistic.measures):
         what = "count"
-    in_title = "" if what == "score" and is_own else f" ({rubric.title})"
+    name = statistic.name
+    if not is_own:
+        name = f"{rubric.name}_{name}"
+    in_title = f" ({rubric.title})"
+    # The score that a rubric is known by carries its name already, such as GREEN.
+    if what == "score" and is_own:
+        in_title = ""
     return Metric(
-        name=statistic.name if is_own else f"{rubric.name}_{statistic.name}",
+        name=name,
         label=label + in_title,
         statistic=statistic,
         study_label=(statistic.study_label or label) + in_title,
@@ -269,14 +286,16 @@ def find(metrics: Sequence[Metric], wanted: str) -> Metric:
     """
     plain = _plain(wanted)
     fitting = [m for m in metrics if wanted in (m.name, m.label)]
-    fitting = fitting or [
-        m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))
-    ]
-    fitting = fitting or [
-        m for m in metrics if plain and _plain(m.name).endswith(plain)
-    ]
+    if not fitting:
+        fitting = [
+            m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))
+        ]
+    if not fitting:
+        fitting = [m for m in metrics if plain and _plain(m.name).endswith(plain)]
     if len(fitting) == 1:
         return fitting[0]
+    what = "is the name of several metrics"
+    if not fitting:
+        what = "is no metric of these runs"
     names = ", ".join(f"{m.name} ({m.label!r})" for m in fitting or metrics)
-    what = "is the name of several metrics" if fitting else "is no metric of these runs"
     raise JudgeError(f"{wanted!r} {what}: {names}")

@@ -32,6 +32,8 @@ LEAST_UNITS = 50
 """Of fewer patients, or studies, nothing is claimed."""
 
 _CHUNK = 4_000_000
+_NO_ERROR = 1e-12
+"""A standard error of so little is rounding: nothing differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +56,30 @@ def difference_interval(
     values = panel.values[metric.name][:, :2]
     per = panel.per.get(metric.name, np.ones_like(values))[:, :2]
     both = ~np.isnan(values).any(axis=1)
+    first, second = values[both].T
+    first_per, second_per = per[both].T
     n = int(both.sum())
-    clusters = (
-        panel.clusters[both]
-        if panel.is_clustered and panel.clusters is not None
-        else None
-    )
+    clusters = None
+    word = "studies"
+    if panel.is_clustered and panel.clusters is not None:
+        clusters = panel.clusters[both]
+        word = "patients"
     units = units_of(clusters, n)
-    n_units = int(units.max()) + 1 if n else 0
-    word = "studies" if clusters is None else "patients"
+    n_units = 0
+    if n:
+        n_units = int(units.max()) + 1
     if n_units < LEAST_UNITS:
         few = f"it needs {LEAST_UNITS} {word} scored in both runs, there are {n_units}"
         return DifferenceInterval(reason=few)
     if metric.is_share and n_units == n:
-        first, second = values[both].T == 1
-        b, c = int((first & ~second).sum()), int((second & ~first).sum())
-        return DifferenceInterval(*tango(n, b, c))
-    columns = np.column_stack(
-        [values[both, 0], per[both, 0], values[both, 1], per[both, 1]]
-    )
-    return studentised(unit_sums(columns, units), metric.statistic, draws)
+        first_yes, second_yes = first == 1, second == 1
+        b = int((first_yes & ~second_yes).sum())
+        c = int((second_yes & ~first_yes).sum())
+        low, high = tango(n, b, c)
+        return DifferenceInterval(low, high)
+    columns = np.column_stack([first, first_per, second, second_per])
+    sums = unit_sums(columns, units)
+    return studentised(sums, metric.statistic, draws)
 
 
 def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
@@ -85,17 +91,26 @@ def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
     """
 
     def statistic(difference: float) -> float:
+        # The likeliest share of `c` solves 2n q² + linear q - c difference (1 - difference) = 0.
         linear = difference * (2 * n - b + c) - b - c
-        root = math.sqrt(linear**2 + 8 * n * c * difference * (1 - difference))
+        discriminant = linear**2 + 8 * n * c * difference * (1 - difference)
+        root = math.sqrt(discriminant)
         only_second = (root - linear) / (4 * n)
         variance = n * (2 * only_second + difference * (1 - difference))
-        if variance <= 0:
-            return math.inf if b - c > n * difference else -math.inf
-        return (b - c - n * difference) / math.sqrt(variance)
+        excess = b - c - n * difference
+        if variance > 0:
+            return excess / math.sqrt(variance)
+        if b - c > n * difference:
+            return math.inf
+        return -math.inf
 
     observed = (b - c) / n
-    low = _crossing(statistic, z, -1.0, observed) if b - c > -n else -1.0
-    high = _crossing(statistic, -z, observed, 1.0) if b - c < n else 1.0
+    # Where every pair differs one way the interval reaches the end of what is possible.
+    low, high = -1.0, 1.0
+    if b - c > -n:
+        low = _crossing(statistic, z, -1.0, observed)
+    if b - c < n:
+        high = _crossing(statistic, -z, observed, 1.0)
     return low, high
 
 
@@ -126,33 +141,35 @@ def studentised(sums: Values, statistic: Statistic, draws: Draws) -> DifferenceI
     as_it_is = _difference(different, counts[None].astype(float), statistic)
     if as_it_is is None:
         return DifferenceInterval(reason=f"a {statistic.kind} has no such interval")
-    observed, error = as_it_is
-    if not math.isfinite(observed[0]):
+    (observed,), (error,) = as_it_is
+    if not math.isfinite(observed):
         return DifferenceInterval(reason="a figure has no value")
-    if not error[0] > 1e-12:
+    if not error > _NO_ERROR:
         return DifferenceInterval(reason="no study differs, which is no interval")
     rng = np.random.default_rng([draws.seed, n])
+    chances = counts / n
     total = draws.count(n)
     at_once = max(1, _CHUNK // len(different))
-    parts = []
+    t_values = []
     for start in range(0, total, at_once):
         size = min(at_once, total - start)
-        weights = rng.multinomial(n, counts / n, size=size).astype(float)
+        weights = rng.multinomial(n, chances, size=size).astype(float)
         drawn = _difference(different, weights, statistic)
         assert drawn is not None
-        resampled, errors = drawn
-        moved = resampled - observed[0]
-        parts.append(
-            np.divide(moved, errors, out=np.full(size, np.nan), where=errors > 1e-12)
-        )
-    t = np.concatenate(parts)
-    known = t[np.isfinite(t)]
+        differences, errors = drawn
+        undefined = np.full(size, np.nan)
+        has_error = errors > _NO_ERROR
+        t = np.divide(differences - observed, errors, out=undefined, where=has_error)
+        t_values.append(t)
+    every_t = np.concatenate(t_values)
+    known = every_t[np.isfinite(every_t)]
     if len(known) < (1 - MOST_UNDEFINED) * total:
         return DifferenceInterval(reason="too few studies differ for an interval")
-    lowest, highest = np.quantile(known, (0.025, 0.975)).tolist()
-    return DifferenceInterval(
-        observed[0] - highest * error[0], observed[0] - lowest * error[0]
-    )
+    least_t, greatest_t = np.quantile(known, (0.025, 0.975)).tolist()
+    # The upper point of t gives the lower end: what was drawn too high lies below.
+    low = observed - greatest_t * error
+    high = observed - least_t * error
+    return DifferenceInterval(low, high)
 
 
 def _difference(
@@ -166,14 +183,19 @@ def _difference(
     totals = weights @ rows
     figures, influences = [], []
     for top, under in ((0, 1), (2, 3)):
-        below = np.where(totals[:, under] > 0, totals[:, under], np.nan)
-        ratio = totals[:, top] / below
-        apart = (rows[:, top] - ratio[:, None] * rows[:, under]) / below[:, None]
-        linear = statistic.linearised(ratio, apart)
+        numerators, denominators = rows[:, top], rows[:, under]
+        numerator, denominator = totals[:, top], totals[:, under]
+        denominator = np.where(denominator > 0, denominator, np.nan)
+        ratio = numerator / denominator
+        residuals = numerators - ratio[:, None] * denominators
+        influence = residuals / denominator[:, None]
+        linear = statistic.linearised(ratio, influence)
         if linear is None:
             return None
-        figures.append(linear[0])
-        influences.append(linear[1])
+        figure, influence_on_figure = linear
+        figures.append(figure)
+        influences.append(influence_on_figure)
     squares = (influences[0] - influences[1]) ** 2
     variance = n / (n - 1) * (weights * squares).sum(axis=1)
-    return figures[0] - figures[1], np.sqrt(variance)
+    difference = figures[0] - figures[1]
+    return difference, np.sqrt(variance)

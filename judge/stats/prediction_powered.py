@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,96 +93,140 @@ def corrected(
     that of the labels. Where all labels are at one end of the scale it is Wilson's of n out of n,
     where n is the effective number of readings: 1 / the sum of their squared weights [Kish 1965].
     """
-    scored = ~np.isnan(judge)
-    f, y = judge[scored], readers[scored]
-    studies = len(f)
-    strata = (
-        np.zeros(studies, np.intp)
-        if strata is None
-        else units_of(strata[scored], studies)
-    )
-    patients = units_of(None if patients is None else patients[scored], studies)
-    read = ~np.isnan(y)
-    n, n_units = int(read.sum()), len(np.unique(patients[read]))
-    none = Corrected(n=n, n_studies=studies)
-    for what, many in (("readings", n), ("patients", n_units)):
-        if many < LEAST:
-            return replace(none, why_not=f"too few {what}: {many} of at least {LEAST}")
-    n_all, n_read = (
-        np.bincount(strata),
-        np.bincount(strata[read], minlength=strata.max() + 1),
-    )
+    is_scored = ~np.isnan(judge)
+    f_all, y_all = judge[is_scored], readers[is_scored]
+    n_studies = len(f_all)
+    if strata is None:
+        stratum = np.zeros(n_studies, np.intp)
+    else:
+        stratum = units_of(strata[is_scored], n_studies)
+    if patients is None:
+        patient = units_of(None, n_studies)
+    else:
+        patient = units_of(patients[is_scored], n_studies)
+    is_read = ~np.isnan(y_all)
+    is_unread = ~is_read
+    n = int(is_read.sum())
+    n_units = len(np.unique(patient[is_read]))
+    none = Corrected(n=n, n_studies=n_studies)
+    too_few = _too_few(n, n_units)
+    if too_few is not None:
+        return replace(none, why_not=too_few)
+    read_stratum, unread_stratum = stratum[is_read], stratum[is_unread]
+    # Studies of each stratum, and those of them that were read.
+    n_all = np.bincount(stratum)
+    n_read = np.bincount(read_stratum, minlength=len(n_all))
+    n_unread = n_all - n_read
     if not n_read.all():
-        without = int((n_read == 0)[strata].sum())
+        is_without = (n_read == 0)[stratum]
+        without = int(is_without.sum())
         return replace(none, why_not=f"no reading of a stratum of {without} studies")
-    weights = (n_all / n_read / studies)[strata[read]]
-    y = y[read]
+
+    # The estimate: theta, of f and y of the read and f of the unread.
+    y, f = y_all[is_read], f_all[is_read]
+    f_unread = f_all[is_unread]
+    stratum_weights = n_all / n_read / n_studies
+    weights = stratum_weights[read_stratum]
     # The weights' sum may be 1 but for rounding: labels that are all 1 have a figure of exactly 1.
     by_labels = float(np.clip(weights @ y, y.min(), y.max()))
-    apart_y, apart_f = y - by_labels, f[read] - weights @ f[read]
+    y_apart = y - by_labels
+    f_apart = f - weights @ f
+    # Cov(y, f) / Var(f): 0 where one of them never varies.
     slope = 0.0
-    if np.ptp(y) and np.ptp(f):
-        slope = float(weights @ (apart_y * apart_f)) / float(np.var(f, ddof=1))
+    if np.ptp(y) and np.ptp(f_all):
+        covariance_yf = float(weights @ (y_apart * f_apart))
+        slope = covariance_yf / float(np.var(f_all, ddof=1))
     # How much the judge is relied on, by stratum.
     lambdas = np.clip(slope * (1 - n_read / n_all), 0.0, 1.0)
-    unread_weights = (n_all * lambdas / np.maximum(n_all - n_read, 1) / studies)[
-        strata[~read]
-    ]
-    value = by_labels - float(weights @ (lambdas[strata[read]] * f[read]))
-    value += float(unread_weights @ f[~read])
+    read_lambdas = lambdas[read_stratum]
+    stratum_unread_weights = n_all * lambdas / np.maximum(n_unread, 1) / n_studies
+    unread_weights = stratum_unread_weights[unread_stratum]
+    theta = by_labels - float(weights @ (read_lambdas * f))
+    theta += float(unread_weights @ f_unread)
 
-    # What each study adds to the figure, by readers and by the judge.
-    parts = np.zeros((studies, 2))
-    parts[read] = np.stack(
-        [weights * apart_y, -weights * lambdas[strata[read]] * apart_f], axis=1
-    )
-    parts[read] *= _inflation(n_units)
-    if not read.all():
-        apart = f[~read] - f[~read].mean()
-        inflation = _inflation(len(np.unique(patients[~read])))
-        parts[~read, 1] = unread_weights * apart * inflation
-    sums = unit_sums(parts, patients)
+    # The variance: what each study adds to the figure, by readers and by the judge.
+    parts = np.zeros((n_studies, 2))
+    readers_part = weights * y_apart
+    judge_part = -weights * read_lambdas * f_apart
+    parts[is_read] = np.stack([readers_part, judge_part], axis=1)
+    parts[is_read] *= _inflation(n_units)
+    if is_unread.any():
+        f_unread_apart = f_unread - f_unread.mean()
+        n_unread_units = len(np.unique(patient[is_unread]))
+        inflation = _inflation(n_unread_units)
+        parts[is_unread, 1] = unread_weights * f_unread_apart * inflation
+    sums = unit_sums(parts, patient)
     (by_readers, covariance), (_, by_judge) = sums.T @ sums
     is_rate = statistic.is_share
+    # As if z² more readings had been seen, of which the judge knew nothing.
     if covariance < 0 and not is_rate:
         covariance *= n_units / (n_units + _UNSEEN)
     variance = by_readers + 2 * covariance + by_judge
     if is_rate:
-        wrong = float(weights @ (y - f[read]) ** 2)
+        wrong = float(weights @ (y - f) ** 2)
         allowed = (n_units * wrong + _UNSEEN / 2) / (n_units + _UNSEEN)
-        reliance = float(weights @ lambdas[strata[read]] ** 2)
-        wider = variance + reliance * max(0.0, allowed - wrong) / n_units
+        reliance = float(weights @ read_lambdas**2)
+        more_wrong = max(0.0, allowed - wrong)
+        wider = variance + reliance * more_wrong / n_units
         variance = max(variance, min(wider, by_readers))
 
-    scale = statistic.ends
+    # The interval, of the labels alone and of both.
     # The variance of a rate is known from the rate; where its units are not studies it is not.
-    z = Z_95 if is_rate and n_units == n else student(n_units - 1)
-    share = 1 - 1 / n if is_rate else 1.0
-    unit_weights = unit_sums(weights[:, None], units_of(patients[read], n))
-    effective = min(float(n_units), 1 / float((unit_weights**2).sum()))
-    of_labels, of_both = (
-        _ends(figure, share * spread, seen=by_labels, scale=scale, n=effective, z=z)
-        for figure, spread in ((by_labels, by_readers), (value, variance))
+    if is_rate and n_units == n:
+        z = Z_95
+    else:
+        z = student(n_units - 1)
+    # The Wilson interval of a rate takes the variance with n, not n - 1, below it.
+    share = 1.0
+    if is_rate:
+        share = 1 - 1 / n
+    unit_weights = unit_sums(weights[:, None], units_of(patient[is_read], n))
+    kish = 1 / float((unit_weights**2).sum())
+    effective_n = min(float(n_units), kish)
+    interval_of = partial(
+        _ends, seen=by_labels, scale=statistic.ends, n=effective_n, z=z
     )
-    if statistic.may_lack and 0 in (of_labels.value, of_both.value):
+    mean_by_labels = interval_of(by_labels, share * by_readers)
+    mean_by_both = interval_of(theta, share * variance)
+    if statistic.may_lack and 0 in (mean_by_labels.value, mean_by_both.value):
         return replace(none, why_not="the mean is 0 and has no reciprocal")
-    of_labels, of_both = (statistic.of_mean(mean) for mean in (of_labels, of_both))
-    worth = max(0.0, n * by_readers / variance - n) if variance > 0 else 0.0
+    of_labels = statistic.of_mean(mean_by_labels)
+    of_both = statistic.of_mean(mean_by_both)
     return Corrected(
         n=n,
-        n_studies=studies,
+        n_studies=n_studies,
         value=of_both.value,
         low=of_both.low,
         high=of_both.high,
         labels=replace(of_labels, n=n),
-        weight=float(n_all @ lambdas) / studies,
-        worth=float(worth),
+        weight=float(n_all @ lambdas) / n_studies,
+        worth=_worth(n, by_readers, variance),
     )
+
+
+def _too_few(n_readings: int, n_patients: int) -> str | None:
+    """Return why nothing is corrected by so few readings or patients, None by enough of both."""
+    if n_readings < LEAST:
+        return f"too few readings: {n_readings} of at least {LEAST}"
+    if n_patients < LEAST:
+        return f"too few patients: {n_patients} of at least {LEAST}"
+    return None
+
+
+def _worth(n: int, by_readers: float, variance: float) -> float:
+    """Return how many readings the judge spares: variances are of the labels alone, and of both."""
+    if variance <= 0:
+        return 0.0
+    # By labels alone the variance falls as 1 / n.
+    n_as_narrow = n * by_readers / variance
+    return float(max(0.0, n_as_narrow - n))
 
 
 def _inflation(n: int) -> float:
     """Return the root of n / (n - 1), which makes a variance unbiased; 1 for fewer than two."""
-    return math.sqrt(n / (n - 1)) if n > 1 else 1.0
+    if n < 2:
+        return 1.0
+    return math.sqrt(n / (n - 1))
 
 
 def _ends(
@@ -196,23 +241,34 @@ def _ends(
     if low is None:
         half = z * float(np.sqrt(variance))
         return Estimate(value=value, low=value - half, high=value + half)
-    width = 1.0 if high is None else high - low
-    share, seen = max(0.0, (value - low) / width), (seen - low) / width
-    share = share if high is None else min(1.0, share)
-    is_at_end = seen <= _AT_END or (high is not None and seen >= 1 - _AT_END)
-    largest = seen if high is None else seen * (1 - seen)
-    # The variance is 1/n of the largest at least, as that of a mean [`mean_interval`].
-    per = 1 / n if is_at_end else max(variance / width**2 / largest, 1 / n**2)
-    if high is not None:
-        ends = wilson_ends(share, 1 / per, z)
+    # As shares of the scale; without an upper end in its own units, from the lower end on.
+    if high is None:
+        width = 1.0
+        share = max(0.0, value - low)
+        seen_share = seen - low
+        is_at_end = seen_share <= _AT_END
+        largest = seen_share
     else:
-        middle, half = (
-            share + z**2 * per / 2,
-            z * float(np.sqrt(per * share + (z * per) ** 2 / 4)),
-        )
-        ends = max(0.0, middle - half), middle + half
+        width = high - low
+        share = min(1.0, max(0.0, (value - low) / width))
+        seen_share = (seen - low) / width
+        is_at_end = seen_share <= _AT_END or seen_share >= 1 - _AT_END
+        largest = seen_share * (1 - seen_share)
+    # The variance as a share of the largest, which is 1 / n of it for n independent studies.
+    if is_at_end:
+        per = 1 / n
+    else:
+        # It is 1/n of the largest at least, as that of a mean [`mean_interval`].
+        per = max(variance / width**2 / largest, 1 / n**2)
+    if high is None:
+        middle = share + z**2 * per / 2
+        half = z * float(np.sqrt(per * share + (z * per) ** 2 / 4))
+        low_share = max(0.0, middle - half)
+        high_share = middle + half
+    else:
+        low_share, high_share = wilson_ends(share, 1 / per, z)
     return Estimate(
         value=low + width * share,
-        low=low + width * ends[0],
-        high=low + width * ends[1],
+        low=low + width * low_share,
+        high=low + width * high_share,
     )

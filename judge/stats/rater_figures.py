@@ -52,33 +52,30 @@ class FigureDraws:
 
     def value(self, name: str) -> float:
         """Return a figure of the studies as they are, NaN where it has no value."""
-        return float(self.draws[name][0]) if name in self.draws else float("nan")
+        if name not in self.draws:
+            return float("nan")
+        return float(self.draws[name][0])
 
     def estimate(self, name: str) -> Estimate:
         """Return a figure with its interval, or with the reason why it has none."""
-        n, n_undefined = int(self.known.sum()), int((~self.known).sum())
+        without_value = Estimate(
+            n=int(self.known.sum()),
+            n_undefined=int((~self.known).sum()),
+        )
         value = self.value(name)
         if np.isnan(value):
             reason = self.reasons.get(name, "it is not defined")
-            return Estimate(n=n, n_undefined=n_undefined, reason=reason)
+            return replace(without_value, reason=reason)
+        estimate = replace(without_value, value=value)
         if name in self.no_interval:
-            return Estimate(
-                n=n,
-                value=value,
-                n_undefined=n_undefined,
-                reason=self.no_interval[name],
-            )
+            return replace(estimate, reason=self.no_interval[name])
         n_units = len(np.unique(self.units[self.known]))
-        words = "patients" if self.has_patients else "studies"
-        low, high, why = interval(self.draws[name][1:], n_units, words)
-        return Estimate(
-            n=n,
-            value=value,
-            low=low,
-            high=high,
-            n_undefined=n_undefined,
-            reason=why,
-        )
+        words = "studies"
+        if self.has_patients:
+            words = "patients"
+        resampled = self.draws[name][1:]
+        low, high, why_not = interval(resampled, n_units, words)
+        return replace(estimate, low=low, high=high, reason=why_not)
 
 
 Measure = Callable[[Values, Values], FigureDraws]
@@ -110,7 +107,10 @@ class RaterFigures:
             return found
         without = [one[name] for one in self.without]
         return two_way(
-            found, self.figures.draws[name], without, self.limits.get(name, (-1, 1))
+            found,
+            draws=self.figures.draws[name],
+            without=without,
+            limits=self.limits.get(name, (-1, 1)),
         )
 
 
@@ -140,13 +140,13 @@ def _rater_figures(
     rows = []
     for number, judge in enumerate(judges.T):
         alone = RaterFigures(
-            rater=number, is_left_out=False, n_sets=0, figures=measure(judge, readers)
+            rater=number,
+            is_left_out=False,
+            n_sets=0,
+            figures=measure(judge, readers),
         )
-        rows.append(
-            _random(
-                alone, readers, _against_all(measure, judge), is_random=random_readers
-            )
-        )
+        against_all = _against_all(measure, judge)
+        rows.append(_random(alone, readers, against_all, is_random=random_readers))
     if readers.shape[1] < 2:
         return rows
     for number, judge in enumerate(judges.T):
@@ -154,10 +154,11 @@ def _rater_figures(
         row = _row(number, of_sets(readers))
         rows.append(_random(row, readers, of_sets, is_random=random_readers))
     of_readers = _of_readers(measure)
-    own = of_readers(readers)
-    for number, figures in enumerate(own):
+    by_reader = of_readers(readers)
+    for number, figures in enumerate(by_reader):
         rows.append(_row(n_judges + number, [figures]))
-    rows.append(_random(_row(None, own), readers, of_readers, is_random=random_readers))
+    mean = _row(None, by_reader)
+    rows.append(_random(mean, readers, of_readers, is_random=random_readers))
     return rows
 
 
@@ -182,7 +183,8 @@ def _of_sets(measure: Measure, judge: Values) -> _Sets:
         for number, reader in enumerate(readers.T):
             # On the studies that the reader has, so that both are asked about the same.
             in_place = np.where(np.isnan(reader), np.nan, judge)
-            found.append(measure(in_place, np.delete(readers, number, axis=1)))
+            others = np.delete(readers, number, axis=1)
+            found.append(measure(in_place, others))
         return found
 
     return sets
@@ -192,10 +194,11 @@ def _of_readers(measure: Measure) -> _Sets:
     """Return a function that gives the figures of each reader against the others."""
 
     def sets(readers: Values) -> list[FigureDraws]:
-        return [
-            measure(reader, np.delete(readers, number, axis=1))
-            for number, reader in enumerate(readers.T)
-        ]
+        found = []
+        for number, reader in enumerate(readers.T):
+            others = np.delete(readers, number, axis=1)
+            found.append(measure(reader, others))
+        return found
 
     return sets
 
@@ -212,10 +215,12 @@ def _random(
             f"an interval over readers needs {LEAST_READERS} readers, there are {n}"
         )
         no_interval = dict.fromkeys(row.figures.draws, reason)
-        return replace(row, figures=replace(row.figures, no_interval=no_interval))
+        figures = replace(row.figures, no_interval=no_interval)
+        return replace(row, figures=figures)
     without = []
     for number in range(n):
-        figures = mean_of_sets(sets(np.delete(readers, number, axis=1)))
+        others = np.delete(readers, number, axis=1)
+        figures = mean_of_sets(sets(others))
         without.append({name: figures.value(name) for name in row.figures.draws})
     return replace(row, without=tuple(without))
 
@@ -233,9 +238,8 @@ def mean_of_sets(sets: Sequence[FigureDraws]) -> FigureDraws:
     for name in names:
         having = [one for one in sets if not np.isnan(one.value(name))]
         if not having:
-            reasons[name] = next(
-                one.reasons[name] for one in sets if name in one.reasons
-            )
+            of_sets = [one.reasons[name] for one in sets if name in one.reasons]
+            reasons[name] = of_sets[0]
             continue
         draws[name] = np.mean([one.draws[name] for one in having], axis=0)
         for one in having:
@@ -272,15 +276,18 @@ def two_way(
     if np.isnan(without).any():
         reason = "without one of the readers it has no value"
         return replace(found, low=None, high=None, reason=reason)
-    by_study = float(np.nanvar(draws[1:]))
-    by_reader = (m - 1) / m * float(((np.array(without) - np.mean(without)) ** 2).sum())
-    if found.value is None or found.low is None or found.high is None or by_study <= 0:
+    if found.value is None or found.low is None or found.high is None:
         return found
-    if by_reader <= 0:
+    variance_over_studies = float(np.nanvar(draws[1:]))
+    squares = (np.array(without) - np.mean(without)) ** 2
+    variance_over_readers = (m - 1) / m * float(squares.sum())
+    # Without a spread of the one there is no ratio to widen by, of the other nothing to add.
+    if variance_over_studies <= 0 or variance_over_readers <= 0:
         return found
-    total = by_study + by_reader
-    freedom = (m - 1) * (total / by_reader) ** 2
-    factor = np.sqrt(total / by_study) * float(stdtrit(freedom, 0.975)) / Z_95
+    total = variance_over_studies + variance_over_readers
+    freedom = (m - 1) * (total / variance_over_readers) ** 2
+    t = float(stdtrit(freedom, 0.975))
+    factor = np.sqrt(total / variance_over_studies) * t / Z_95
     low = found.value - factor * (found.value - found.low)
     high = found.value + factor * (found.high - found.value)
     least, most = limits
@@ -297,33 +304,41 @@ def difference(
     if not np.array_equal(first.figures.known, second.figures.known):
         raise ValueError("the two rest on different studies")
     estimates = {}
+    reasons = {**second.figures.reasons, **first.figures.reasons}
+    no_interval = {**second.figures.no_interval, **first.figures.no_interval}
     for name in names:
-        reasons = {**second.figures.reasons, **first.figures.reasons}
-        no_interval = {**second.figures.no_interval, **first.figures.no_interval}
         draws = {}
         if name in first.figures.draws and name in second.figures.draws:
-            draws[name] = first.figures.draws[name] - second.figures.draws[name]
+            differences = first.figures.draws[name] - second.figures.draws[name]
             # Two judges who say the same everywhere: sums in another order leave a rest.
-            draws[name][np.abs(draws[name]) < 1e-12] = 0
+            differences[np.abs(differences) < 1e-12] = 0
+            draws[name] = differences
         figures = replace(
-            first.figures, draws=draws, reasons=reasons, no_interval=no_interval
+            first.figures,
+            draws=draws,
+            reasons=reasons,
+            no_interval=no_interval,
         )
         without = None
         if first.without is not None and second.without is not None:
-            pairs = zip(first.without, second.without, strict=True)
-            without = tuple(
-                {name: one.get(name, np.nan) - other.get(name, np.nan)}
-                for one, other in pairs
-            )
+            of_readers = []
+            for one, other in zip(first.without, second.without, strict=True):
+                value = one.get(name, np.nan)
+                other_value = other.get(name, np.nan)
+                of_readers.append({name: value - other_value})
+            without = tuple(of_readers)
         row = replace(
-            first, figures=figures, without=without, limits={name: (-2.0, 2.0)}
+            first,
+            figures=figures,
+            without=without,
+            # Of figures between -1 and 1.
+            limits={name: (-2.0, 2.0)},
         )
-        found = row.estimate(name)
-        if found.value == 0 and found.low is None:
-            found = replace(
-                found, reason="the two have the same value in all resamples"
-            )
-        estimates[name] = found
+        estimate = row.estimate(name)
+        if estimate.value == 0 and estimate.low is None:
+            reason = "the two have the same value in all resamples"
+            estimate = replace(estimate, reason=reason)
+        estimates[name] = estimate
     return estimates
 
 

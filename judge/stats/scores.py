@@ -66,14 +66,8 @@ class ScoreMatrix:
 
     def __post_init__(self) -> None:
         # Values are found by the metric's name, and read by its label.
-        names = [metric.name for metric in self.metrics]
-        labels = [metric.label for metric in self.metrics]
-        for called in (names, labels):
-            for name in called:
-                if called.count(name) > 1:
-                    raise JudgeError(
-                        f"two metrics are called {name!r}; rename the file's column"
-                    )
+        _check_unique([metric.name for metric in self.metrics])
+        _check_unique([metric.label for metric in self.metrics])
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name."""
@@ -81,9 +75,9 @@ class ScoreMatrix:
 
     def has_run(self, model: int, metric: Metric) -> bool:
         """Return whether the model was judged by the metric's rubric; of a file's, always."""
-        return metric.rubric is None or model not in self.without_run.get(
-            metric.rubric, ()
-        )
+        if metric.rubric is None:
+            return True
+        return model not in self.without_run.get(metric.rubric, ())
 
     def study_values(self, name: str) -> Values:
         """Return each study's own value of a metric: of a ratio, that of its two numbers.
@@ -100,29 +94,44 @@ class ScoreMatrix:
         fields = {}
         for name, cells in self.fields.items():
             fields[name] = tuple(cells[row] for row in rows)
+        clusters = None
+        if self.clusters is not None:
+            clusters = self.clusters[rows]
+        values = {name: grid[rows] for name, grid in self.values.items()}
+        per = {name: grid[rows] for name, grid in self.per.items()}
+        tallies = {name: counts[..., rows] for name, counts in self.tallies.items()}
         return replace(
             self,
             study_ids=tuple(self.study_ids[row] for row in rows),
-            values={name: values[rows] for name, values in self.values.items()},
+            values=values,
             fields=fields,
-            clusters=None if self.clusters is None else self.clusters[rows],
-            per={name: values[rows] for name, values in self.per.items()},
-            tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
+            clusters=clusters,
+            per=per,
+            tallies=tallies,
         )
 
     @property
     def n_units(self) -> int:
         """How many patients there are, or studies where they are independent."""
-        return (
-            len(self.study_ids) if self.clusters is None else n_different(self.clusters)
-        )
+        if self.clusters is None:
+            return len(self.study_ids)
+        return n_different(self.clusters)
 
     @property
     def is_clustered(self) -> bool:
         """Whether any patient has more than one study here."""
-        return self.clusters is not None and n_different(self.clusters) < len(
-            self.study_ids
-        )
+        if self.clusters is None:
+            return False
+        return n_different(self.clusters) < len(self.study_ids)
+
+
+def _check_unique(names: Sequence[str]) -> None:
+    """Raise `JudgeError` where two metrics have one name, or one label."""
+    for name in names:
+        if names.count(name) > 1:
+            raise JudgeError(
+                f"two metrics are called {name!r}; rename the file's column"
+            )
 
 
 def canonical(panel: ScoreMatrix) -> ScoreMatrix:
@@ -132,22 +141,30 @@ def canonical(panel: ScoreMatrix) -> ScoreMatrix:
     number. Studies with the same values are interchangeable.
     """
     models = sorted(range(len(panel.models)), key=lambda model: panel.models[model])
-    by_metric = [panel.values[name] for name in sorted(panel.values)]
-    by_metric += [panel.per[name] for name in sorted(panel.per)]
-    if not by_metric or not panel.study_ids:
+    grids = [panel.values[name] for name in sorted(panel.values)]
+    grids += [panel.per[name] for name in sorted(panel.per)]
+    if not grids or not panel.study_ids:
         return panel
-    columns = np.hstack([grid[:, models] for grid in by_metric])
+    values = np.hstack([grid[:, models] for grid in grids])
     # A study without a score sorts before all others, and not beside a score of 0.
-    columns = np.hstack([np.isnan(columns), np.nan_to_num(columns)])
-    order = np.lexsort(columns.T[::-1])
-    panel, columns = panel.take(order), columns[order]
+    columns = np.hstack([np.isnan(values), np.nan_to_num(values)])
+    order = _row_order(columns)
+    panel = panel.take(order)
+    columns = columns[order]
     if panel.clusters is None:
         return panel
     units = units_of(panel.clusters, len(order))
+    # Patients are in the order of their sums, whatever their names are.
     sums = unit_sums(columns, units)
-    place = np.empty(len(sums), np.intp)
-    place[np.lexsort(sums.T[::-1])] = np.arange(len(sums))
-    return replace(panel, clusters=place[units])
+    number_of_unit = np.empty(len(sums), np.intp)
+    number_of_unit[_row_order(sums)] = np.arange(len(sums))
+    return replace(panel, clusters=number_of_unit[units])
+
+
+def _row_order(columns: Values) -> Codes:
+    """Return the order of the rows by their first column, ties by the next, and so on."""
+    # The last of lexsort's keys is the first to sort by.
+    return np.lexsort(columns.T[::-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +200,9 @@ def groups_of(
     A study without a field's value is in the group whose value is None, which comes last. Raises
     `JudgeError` for a field that the panel has not.
     """
-    return _of(panel, ",".join(by)) if by else [({}, panel)]
+    if not by:
+        return [({}, panel)]
+    return _of(panel, ",".join(by))
 
 
 def _of(
@@ -192,9 +211,11 @@ def _of(
     import pandas as pd
 
     table = pd.DataFrame(dict(panel.fields), dtype=object)
-    return [
-        (key, panel.take(np.array(rows))) for key, rows in grouped(table, [grouping])
-    ]
+    groups = []
+    for key, rows in grouped(table, [grouping]):
+        part = panel.take(np.array(rows))
+        groups.append((key, part))
+    return groups
 
 
 def group_figures(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
@@ -202,24 +223,12 @@ def group_figures(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -
 
     Intervals are those of each `Statistic`; where patients have several studies, by patient.
     """
-    clusters = panel.clusters if panel.is_clustered else None
     estimates: dict[str, tuple[Estimate, ...]] = {}
     ranks: dict[str, tuple[int | None, ...]] = {}
     for metric in panel.metrics:
-        values = panel.values[metric.name]
-        per = panel.per.get(metric.name)
-        found = []
-        for model, column in enumerate(values.T):
-            known = ~np.isnan(column)
-            estimate = metric.statistic.estimate(
-                column[known],
-                None if per is None else per[known, model],
-                units=None if clusters is None else clusters[known],
-                draws=panel.draws,
-            )
-            found.append(estimate)
-        estimates[metric.name] = tuple(found)
-        ranks[metric.name] = _ranks(found, higher=metric.higher_is_better)
+        of_metric = _estimates(panel, metric)
+        estimates[metric.name] = tuple(of_metric)
+        ranks[metric.name] = _ranks(of_metric, higher=metric.higher_is_better)
     return Group(
         key=dict(key or {}),
         n_studies=len(panel.study_ids),
@@ -228,19 +237,51 @@ def group_figures(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -
     )
 
 
+def _estimates(panel: ScoreMatrix, metric: Metric) -> list[Estimate]:
+    """Return the figure of each model by one metric."""
+    clusters = None
+    if panel.is_clustered:
+        clusters = panel.clusters
+    values = panel.values[metric.name]
+    per = panel.per.get(metric.name)
+    estimates = []
+    for model, column in enumerate(values.T):
+        known = ~np.isnan(column)
+        denominators = None
+        if per is not None:
+            denominators = per[known, model]
+        units = None
+        if clusters is not None:
+            units = clusters[known]
+        estimate = metric.statistic.estimate(
+            column[known],
+            denominators,
+            units=units,
+            draws=panel.draws,
+        )
+        estimates.append(estimate)
+    return estimates
+
+
 def _ranks(estimates: Sequence[Estimate], *, higher: bool) -> tuple[int | None, ...]:
+    # None becomes NaN, which is no figure.
     values = np.array([estimate.value for estimate in estimates], float)
     n_better, _ = count_better(values[None], higher=higher)
-    return tuple(
-        None if estimate.value is None else n + 1
-        for estimate, n in zip(estimates, n_better[0].tolist(), strict=True)
-    )
+    ranks: list[int | None] = []
+    for estimate, n in zip(estimates, n_better[0].tolist(), strict=True):
+        if estimate.value is None:
+            ranks.append(None)
+        else:
+            ranks.append(n + 1)
+    return tuple(ranks)
 
 
 def round_mantissa(figures: Values) -> Values:
     """Return figures to twelve digits, so that sums in another order are equal."""
     mantissa, exponent = np.frexp(figures)
-    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
+    # 40 bits are twelve decimal digits.
+    rounded = np.round(np.ldexp(mantissa, _BITS))
+    return np.asarray(np.ldexp(rounded, exponent - _BITS))
 
 
 def count_better(figures: Values, *, higher: bool) -> tuple[Codes, Codes]:
@@ -248,9 +289,14 @@ def count_better(figures: Values, *, higher: bool) -> tuple[Codes, Codes]:
 
     `figures` is rows by models; NaN is no figure.
     """
-    ordered = round_mantissa(-figures if higher else figures)
-    these, others = ordered[:, :, None], ordered[:, None, :]
-    return (others < these).sum(axis=2), (others == these).sum(axis=2)
+    if higher:
+        figures = -figures
+    ordered = round_mantissa(figures)
+    these = ordered[:, :, None]
+    others = ordered[:, None, :]
+    n_better = (others < these).sum(axis=2)
+    n_equal = (others == these).sum(axis=2)
+    return n_better, n_equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,23 +317,38 @@ def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ..
 
     A model without a figure in a resample is last there. A model without any is None.
     """
-    known = np.asarray(~np.isnan(figures).all(axis=0))
-    worst = -np.inf if higher else np.inf
-    values = np.where(np.isnan(figures), worst, figures)[:, known]
+    is_missing = np.isnan(figures)
+    has_figure = np.asarray(~is_missing.all(axis=0))
+    worst = np.inf
+    if higher:
+        worst = -np.inf
+    values = np.where(is_missing, worst, figures)[:, has_figure]
     better, tied = count_better(values, higher=higher)
-    ranks = np.arange(values.shape[1])
-    by_model: list[RankShares | None] = [None] * len(known)
-    for index, first, n in zip(np.flatnonzero(known), better.T, tied.T, strict=True):
-        is_shared = (first[:, None] <= ranks) & (ranks < (first + n)[:, None])
-        shares = np.where(is_shared, 1 / n[:, None], 0.0).mean(axis=0)
-        low, high = (
-            int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12))
-            for side in (shares, shares[::-1])
-        )
-        by_model[index] = RankShares(
-            tuple(map(float, shares)), low + 1, len(ranks) - high
+    models = np.flatnonzero(has_figure)
+    # Ranks are counted from 0 here.
+    ranks = np.arange(len(models))
+    by_model: list[RankShares | None] = [None] * len(has_figure)
+    for model, first, n_tied in zip(models, better.T, tied.T, strict=True):
+        # Models that tie take the ranks from `first` on, as many as there are models, evenly.
+        first_rank = first[:, None]
+        end_rank = (first + n_tied)[:, None]
+        is_shared = (first_rank <= ranks) & (ranks < end_rank)
+        by_resample = np.where(is_shared, 1 / n_tied[:, None], 0.0)
+        shares = by_resample.mean(axis=0)
+        from_best = _first_beyond_tail(shares)
+        from_worst = _first_beyond_tail(shares[::-1])
+        by_model[model] = RankShares(
+            shares=tuple(map(float, shares)),
+            low=from_best + 1,
+            high=len(ranks) - from_worst,
         )
     return tuple(by_model)
+
+
+def _first_beyond_tail(shares: Values) -> int:
+    """Return the place of the first share up to which 2.5% are reached."""
+    # Shares that add up to 2.5% but for rounding reach it.
+    return int(np.searchsorted(np.cumsum(shares), _TAIL - 1e-12))
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,15 +368,19 @@ class ItemCounts:
 
 def cuts(rubric: Rubric) -> dict[Cut, str]:
     """Return the measure that counts each cut of a rubric's tally; empty without a tally."""
-    tally, names = rubric.tally, {}
-    if tally is not None:
-        for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
-            for column in rubric.facet(tally.columns).labels:
-                labels = {tally.columns: column.name} | (
-                    {tally.rows: row} if row else {}
-                )
-                (measure,) = rubric.counting(tally.kind, labels)
-                names[row, column.name] = measure.name
+    tally = rubric.tally
+    if tally is None:
+        return {}
+    rows: list[str | None] = [None]
+    rows += [label.name for label in rubric.facet(tally.rows).labels]
+    names: dict[Cut, str] = {}
+    for row in rows:
+        for column in rubric.facet(tally.columns).labels:
+            labels = {tally.columns: column.name}
+            if row:
+                labels[tally.rows] = row
+            (measure,) = rubric.counting(tally.kind, labels)
+            names[row, column.name] = measure.name
     return names
 
 
@@ -324,17 +389,23 @@ def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
 
     Models without a scored study are left out; a rubric without a tally gives no counts.
     """
-    clusters = panel.clusters if panel.is_clustered else None
+    clusters = None
+    if panel.is_clustered:
+        clusters = panel.clusters
     by_model = []
     for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
         is_known = ~np.isnan(counts)
         n_scored = int(is_known.any(axis=0).sum())
+        if not n_scored:
+            continue
         cells = {}
         for cut, column, known in zip(cuts(rubric), counts, is_known, strict=True):
+            # The counts are kept as float32; their means are not.
             values = column[known].astype(float)
-            units = None if clusters is None else clusters[known]
+            units = None
+            if clusters is not None:
+                units = clusters[known]
             mean = mean_interval(values, (0.0, None), units)
             cells[cut] = replace(mean, numerator=float(values.sum()))
-        if n_scored:
-            by_model.append(ItemCounts(model, n_scored, cells))
+        by_model.append(ItemCounts(model, n_scored, cells))
     return by_model

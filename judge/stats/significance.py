@@ -115,7 +115,9 @@ class PairTest:
         """Whether the interval leaves 0 out and `p` is 0.05 or more, or the other way round."""
         if self.low is None or self.high is None or self.p is None:
             return False
-        return (self.low > 0 or self.high < 0) != (self.p < ALPHA)
+        leaves_0_out = self.low > 0 or self.high < 0
+        is_below_alpha = self.p < ALPHA
+        return leaves_0_out != is_below_alpha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +154,9 @@ class Resampling:
         """Return whether a metric is primary or secondary, None where no metric is primary."""
         if self.primary is None:
             return None
-        return "primary" if metric == self.primary else "secondary"
+        if metric == self.primary:
+            return "primary"
+        return "secondary"
 
     @property
     def draws(self) -> Draws:
@@ -219,24 +223,26 @@ class Comparison:
         """What Holm's method corrects for, empty where there is one test or none."""
         if self.how is None or not self.tests:
             return ""
-        counts = _family_sizes(self.tests, self.how)
-        n = max(counts.values(), default=0)
+        family, primary = self.how.family, self.how.primary
+        sizes = _family_sizes(self.tests, self.how)
+        n = max(sizes.values(), default=0)
         if n < 2:
             return ""
-        words = {
-            "groups": f"all tests of a table, up to {n:,}",
-            "table": f"all tests of a table, up to {n:,}",
-            "metric": f"the pairs of each metric in a table, up to {n:,}",
-            "all": f"all tests of all tables, {n:,}",
-        }
-        text = f"p (Holm) is corrected for {words[self.how.family]}"
-        if self.how.family == "groups" and len(self.tests) > 1:
-            text = (
-                "p (Holm) is corrected for all tests of all studies, and for those of all groups "
-                f"together, up to {n:,}, each at half of 5%"
+        has_groups = len(self.tests) > 1
+        if family == "metric":
+            tests = f"the pairs of each metric in a table, up to {n:,}"
+        elif family == "all":
+            tests = f"all tests of all tables, {n:,}"
+        elif family == "groups" and has_groups:
+            tests = (
+                "all tests of all studies, and for those of all groups together, "
+                f"up to {n:,}, each at half of 5%"
             )
-        if self.how.primary is not None:
-            label = self.panel.metric(self.how.primary).label
+        else:
+            tests = f"all tests of a table, up to {n:,}"
+        text = f"p (Holm) is corrected for {tests}"
+        if primary is not None:
+            label = self.panel.metric(primary).label
             text += (
                 f"; the primary metric, {label}, by itself, the secondary ones together"
             )
@@ -272,45 +278,62 @@ def compare(
         raise JudgeError("no study to compare")
     parts = parts_of(panel, by)
     if how is not None:
-        how = plan(panel.metrics, [part for _, part in parts], how.of(panel.n_units))
-    asked = find(panel.metrics, sort) if sort is not None else None
-    if asked is None and how is not None and how.primary is not None:
-        asked = panel.metric(how.primary)
+        tables = [part for _, part in parts]
+        how = plan(panel.metrics, tables, how.of(panel.n_units))
+    # An unknown metric is said before anything takes time.
+    sorted_by = None
+    if sort is not None:
+        sorted_by = find(panel.metrics, sort)
+    elif how is not None and how.primary is not None:
+        sorted_by = panel.metric(how.primary)
     groups = tuple(group_figures(part, key) for key, part in parts)
-    more = [
-        f"intervals of single figures are by {panel.patient_field}"
-    ] * panel.is_clustered
+    if sorted_by is None:
+        sorted_by = _most_common(panel.metrics, groups[0])
+    all_notes = list(notes)
+    if panel.is_clustered:
+        note = f"intervals of single figures are by {panel.patient_field}"
+        all_notes.append(note)
     results: list[GroupTests] = []
     if how is not None:
-        tables = (_test_table(part, key, how) for key, part in parts)
-        results = _corrected(list(track(tables, len(parts))), how)
-        more += _test_notes([result.pairs for result in results], how)
-    of_all = groups[0].estimates
-    metric = asked or max(
-        panel.metrics,
-        key=lambda m: sum(one.value is not None for one in of_all[m.name]),
-    )
-    scores = [m for m in panel.metrics if m.what in ("score", "other")]
+        tested = (_test_table(part, key, how) for key, part in parts)
+        tracked = track(tested, len(parts))
+        results = _corrected(list(tracked), how)
+        all_notes += _test_notes([result.pairs for result in results], how)
+    scores = [metric for metric in panel.metrics if metric.what in ("score", "other")]
+    correlated = None
+    if len(scores) > 1:
+        correlated = correlations(panel)
     return Comparison(
         panel=panel,
-        sort=metric.name,
-        order=model_order(groups[0], metric.name),
+        sort=sorted_by.name,
+        order=model_order(groups[0], sorted_by.name),
         by=tuple(dict.fromkeys(by)),
         groups=groups,
         tests=tuple(result.pairs for result in results),
         rank_shares=tuple(result.rank_shares for result in results),
-        correlations=correlations(panel) if len(scores) > 1 else None,
+        correlations=correlated,
         how=how,
         signature=signature,
-        notes=(*notes, *more),
+        notes=tuple(all_notes),
     )
+
+
+def _most_common(metrics: Sequence[Metric], group: Group) -> Metric:
+    """Return the first of the metrics of which the most models have a figure."""
+
+    def n_models(metric: Metric) -> int:
+        estimates = group.estimates[metric.name]
+        return sum(estimate.value is not None for estimate in estimates)
+
+    return max(metrics, key=n_models)
 
 
 def model_order(group: Group, metric: str) -> tuple[int, ...]:
     """Return the models' numbers by their rank in a group, those without one last."""
     ranks = group.ranks[metric]
+    models = range(len(ranks))
     last = len(ranks) + 1
-    return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
+    return tuple(sorted(models, key=lambda model: ranks[model] or last))
 
 
 def plan(
@@ -336,9 +359,12 @@ def plan(
     for index in range(len(tables)):
         for metric in metrics:
             sizes[_family_of(index, metric.name, how)] += n_pairs
-    wanted = FLIPS_A_TEST * max(sizes.values(), default=0) * _n_shares(len(tables), how)
+    # A p-value is held against its share of the 5%, so each of the shares needs as many flips.
+    largest = max(sizes.values(), default=0)
+    refined = FLIPS_A_TEST * largest * _n_shares(len(tables), how)
     work = sum(_flip_work(metrics, table, n_pairs) for table in tables)
-    refined = wanted if not work else min(wanted, int(_MOST_WORK / work))
+    if work:
+        refined = min(refined, int(_MOST_WORK / work))
     if refined <= FLIPS:
         return replace(how, flips=FLIPS)
     # Rounded, since a number of flips is printed and quoted.
@@ -351,17 +377,14 @@ def _flip_work(metrics: Sequence[Metric], table: ScoreMatrix, n_pairs: int) -> f
     if not by_flips:
         return 0.0
     n_models = len(table.models)
-    n_units = (
-        len(table.study_ids) if table.clusters is None else n_different(table.clusters)
-    )
-    n_missing = sum(
-        int(np.isnan(table.values[metric.name]).sum()) for metric in by_flips
-    )
-    return (
-        n_units * (_SIGN_WORK + len(by_flips) * n_models)
-        + n_missing * n_models * _LACKING_WORK
-        + len(by_flips) * n_pairs * _PAIR_WORK
-    )
+    n_metrics = len(by_flips)
+    n_missing = 0
+    for metric in by_flips:
+        n_missing += int(np.isnan(table.values[metric.name]).sum())
+    signs_and_sums = table.n_units * (_SIGN_WORK + n_metrics * n_models)
+    lacking = n_missing * n_models * _LACKING_WORK
+    pairs = n_metrics * n_pairs * _PAIR_WORK
+    return signs_and_sums + lacking + pairs
 
 
 def _is_by_flips(metric: Metric, table: ScoreMatrix) -> bool:
@@ -383,7 +406,10 @@ def _family_of(table: int, metric: str, how: Resampling) -> tuple[object, ...]:
 
 def _n_shares(n_tables: int, how: Resampling) -> int:
     """Return among how many families the 5% is shared."""
-    return 2 if how.family == "groups" and n_tables > 1 else 1
+    has_groups = n_tables > 1
+    if how.family == "groups" and has_groups:
+        return 2
+    return 1
 
 
 def _family_sizes(
@@ -392,28 +418,30 @@ def _family_sizes(
     sizes: Counter[tuple[object, ...]] = Counter()
     for index, pairs in enumerate(tables):
         for name, tests in pairs.items():
-            sizes[_family_of(index, name, how)] += sum(
-                test.p is not None for test in tests
-            )
+            family = _family_of(index, name, how)
+            sizes[family] += sum(test.p is not None for test in tests)
     return sizes
 
 
 def _corrected(results: Sequence[GroupTests], how: Resampling) -> list[GroupTests]:
     """Return the tables' tests with their p-values corrected, family by family."""
-    families: dict[tuple[object, ...], list[tuple[int, str, int]]] = {}
+    # A test by its table, its metric and its pair.
+    families: dict[tuple[object, ...], dict[tuple[int, str, int], float | None]] = {}
     for index, result in enumerate(results):
         for name, tests in result.pairs.items():
-            places = families.setdefault(_family_of(index, name, how), [])
-            places += [(index, name, pair) for pair in range(len(tests))]
+            family = families.setdefault(_family_of(index, name, how), {})
+            for pair, test in enumerate(tests):
+                family[index, name, pair] = test.p
     n_shares = _n_shares(len(results), how)
     p_holm: dict[tuple[int, str, int], float | None] = {}
-    for places in families.values():
-        p_values = holm(
-            [results[index].pairs[name][pair].p for index, name, pair in places]
-        )
-        for place, p in zip(places, p_values, strict=True):
-            p_holm[place] = None if p is None else min(1.0, n_shares * p)
-    corrected = []
+    for family in families.values():
+        corrected = holm(list(family.values()))
+        for key, p in zip(family, corrected, strict=True):
+            if p is None:
+                p_holm[key] = None
+            else:
+                p_holm[key] = min(1.0, n_shares * p)
+    tables = []
     for index, result in enumerate(results):
         pairs = {}
         for name, tests in result.pairs.items():
@@ -421,18 +449,18 @@ def _corrected(results: Sequence[GroupTests], how: Resampling) -> list[GroupTest
                 replace(test, p_holm=p_holm[index, name, pair])
                 for pair, test in enumerate(tests)
             )
-        corrected.append(replace(result, pairs=pairs))
-    return corrected
+        tables.append(replace(result, pairs=pairs))
+    return tables
 
 
 def _test_notes(
     tables: Sequence[Mapping[str, Sequence[PairTest]]], how: Resampling
 ) -> list[str]:
     notes = []
-    n = max(_family_sizes(tables, how).values(), default=0) * _n_shares(
-        len(tables), how
-    )
+    largest = max(_family_sizes(tables, how).values(), default=0)
+    n = largest * _n_shares(len(tables), how)
     flips = how.refined_flips or how.flips or FLIPS
+    # Holm's first step multiplies the least p-value by the number of tests.
     if n / (1 + flips) >= ALPHA:
         notes.append(
             f"{flips:,} flips are too few for {n:,} tests: none by sign flips can be significant "
@@ -473,58 +501,69 @@ def _test_table(
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = np.triu_indices(len(panel.models), k=1)
-    n_draws = how.draws.count(n_units)
-    draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n_units, n_draws)
+    firsts, seconds = pairs
+    rng = generator(how.seed, "bootstrap", key)
+    draws = bootstrap_weights(rng, n_units, how.draws.count(n_units))
+    # The first row is the studies as they are.
     weights = np.concatenate([np.ones((1, n_units)), *draws])
-    flip_tests = {
-        metric.name: _FlipTest.of(panel, metric, units, pairs)
-        for metric in panel.metrics
-        if _is_by_flips(metric, panel)
-    }
+    flip_tests = {}
+    for metric in panel.metrics:
+        if _is_by_flips(metric, panel):
+            flip_tests[metric.name] = _FlipTest.of(panel, metric, units, pairs)
     p_values = _flip_p_values(flip_tests, pairs, n_units, key, how)
     by_metric: dict[str, tuple[PairTest, ...]] = {}
     shares: dict[str, tuple[RankShares | None, ...]] = {}
     for metric in panel.metrics:
-        scored = ~np.isnan(panel.values[metric.name])
-        both = scored[:, pairs[0]] & scored[:, pairs[1]]
-        of_models = partial(
-            _resampled, panel=panel, metric=metric, units=units, weights=weights
+        values = panel.values[metric.name]
+        is_scored = ~np.isnan(values)
+        in_both = is_scored[:, firsts] & is_scored[:, seconds]
+        resampled = partial(
+            _resampled,
+            panel=panel,
+            metric=metric,
+            units=units,
+            weights=weights,
         )
-        every = of_models(slice(None), among=scored)
-        first, second = (of_models(side, among=both) for side in pairs)
-        is_equal = round_mantissa(first) == round_mantissa(second)
-        differences = np.where(is_equal, 0.0, first - second)
+        of_models = resampled(slice(None), among=is_scored)
+        of_first = resampled(firsts, among=in_both)
+        of_second = resampled(seconds, among=in_both)
+        # Equal but for rounding is equal: such a resample must not count for either model.
+        is_equal = round_mantissa(of_first) == round_mantissa(of_second)
+        differences = np.where(is_equal, 0.0, of_first - of_second)
         tests = []
         for pair, (a, b) in enumerate(np.transpose(pairs).tolist()):
-            rows = both[:, pair]
+            rows = in_both[:, pair]
             test = PairTest(
-                a=a, b=b, n=int(rows.sum()), n_units=n_different(units[rows])
+                a=a,
+                b=b,
+                n=int(rows.sum()),
+                n_units=n_different(units[rows]),
             )
             if metric.name in p_values:
-                test = _by_flips(
-                    test, differences[:, pair], float(p_values[metric.name][pair])
-                )
+                p = float(p_values[metric.name][pair])
+                test = _by_flips(test, differences[:, pair], p)
             else:
-                test = _by_discordance(
-                    test, *panel.values[metric.name][rows][:, [a, b]].T == 1
-                )
+                first_counts = values[rows, a] == 1
+                second_counts = values[rows, b] == 1
+                test = _by_discordance(test, first_counts, second_counts)
             tests.append(test)
         if metric.name in flip_tests:
             tests = _inverted_where_needed(
                 tests,
                 flip_tests[metric.name],
                 metric,
-                figures=(first[0], second[0]),
+                figures=(of_first[0], of_second[0]),
                 n_units=n_units,
                 key=key,
                 how=how,
             )
         by_metric[metric.name] = tuple(tests)
+        has_score = is_scored.any(axis=1)
         shares[metric.name] = _rank_shares(
             metric,
-            every[1:],
-            np.asarray(scored.any(axis=0)),
-            n_different(units[scored.any(axis=1)]),
+            draws=of_models[1:],
+            has_figure=np.asarray(is_scored.any(axis=0)),
+            n_units=n_different(units[has_score]),
         )
     return GroupTests(by_metric, shares)
 
@@ -557,11 +596,14 @@ def _resampled(
 
     They are of the studies that are `among` those of the model, or pair. NaN is not defined.
     """
-    values = panel.values[metric.name]
+    values = panel.values[metric.name][:, models]
+    denominators = None
     per = panel.per.get(metric.name)
+    if per is not None:
+        denominators = np.where(among, per[:, models], np.nan)
     return metric.statistic.resampled(
-        np.where(among, values[:, models], np.nan),
-        None if per is None else np.where(among, per[:, models], np.nan),
+        np.where(among, values, np.nan),
+        denominators,
         units=units,
         weights=weights,
     )
@@ -569,17 +611,16 @@ def _resampled(
 
 def _by_flips(test: PairTest, differences: Values, p: float) -> PairTest:
     """Return the test with the difference, its bootstrap interval and its p-value."""
-    if np.isnan(differences[0]):
+    observed, drawn = differences[0], differences[1:]
+    if np.isnan(observed):
         return test
-    low, high, _ = interval(differences[1:], test.n_units)
-    return replace(
-        test,
-        difference=float(differences[0]),
-        low=low,
-        high=high,
-        interval_by=None if low is None else "paired bootstrap",
-        p=p if test.n_units > 1 else None,
-    )
+    test = replace(test, difference=float(observed))
+    if test.n_units > 1:
+        test = replace(test, p=p)
+    low, high, _ = interval(drawn, test.n_units)
+    if low is None:
+        return test
+    return replace(test, low=low, high=high, interval_by="paired bootstrap")
 
 
 def _by_discordance(test: PairTest, first: Bools, second: Bools) -> PairTest:
@@ -587,7 +628,8 @@ def _by_discordance(test: PairTest, first: Bools, second: Bools) -> PairTest:
     test = replace(test, method="mcnemar mid-p")
     if not test.n:
         return test
-    b, c = int((first & ~second).sum()), int((second & ~first).sum())
+    b = int((first & ~second).sum())
+    c = int((second & ~first).sum())
     test = replace(test, difference=(b - c) / test.n)
     if test.n_units > 1:
         test = replace(test, p=mcnemar(b, c))
@@ -611,13 +653,19 @@ def mcnemar(b: int, c: int) -> float:
     # Takes a quarter of a second to import (`scipy.stats` three), for those who compare only.
     from scipy.special import bdtr
 
-    n, least = b + c, min(b, c)
+    n = b + c
+    least = min(b, c)
     if n == 0:
         return 1.0
-    # 2 P(X < least) + P(X = least) = P(X <= least) + P(X <= least - 1)
-    below = float(bdtr(least - 1, n, 0.5)) if least else 0.0
+    below = 0.0
+    if least:
+        below = float(bdtr(least - 1, n, 0.5))
     up_to = float(bdtr(least, n, 0.5))
-    return 1 - (up_to - below) / 2 if b == c else min(1.0, up_to + below)
+    if b == c:
+        exactly = up_to - below
+        return 1 - exactly / 2
+    # 2 P(X < least) + P(X = least) = P(X <= least) + P(X <= least - 1)
+    return min(1.0, up_to + below)
 
 
 def rate_difference(n: int, b: int, c: int) -> tuple[float, float]:
@@ -626,10 +674,14 @@ def rate_difference(n: int, b: int, c: int) -> tuple[float, float]:
     Wald's with half a study more in each cell [Agresti and Min 2005]: where few studies differ a
     bootstrap of them is far too narrow.
     """
+    # Four cells with half a study more each.
     n += 2
     difference = (b - c) / n
-    half = Z_95 * math.sqrt(b + c + 1 - (b - c) ** 2 / n) / n
-    return max(difference - half, -1.0), min(difference + half, 1.0)
+    variance = b + c + 1 - (b - c) ** 2 / n
+    half = Z_95 * math.sqrt(variance) / n
+    low = max(difference - half, -1.0)
+    high = min(difference + half, 1.0)
+    return low, high
 
 
 def inverted_mcnemar(n: int, b: int, c: int) -> tuple[float, float]:
@@ -643,9 +695,11 @@ def inverted_mcnemar(n: int, b: int, c: int) -> tuple[float, float]:
     discordant = b + c
     if not discordant:
         return 0.0, 0.0
-    low = _mid_p_share(b, discordant)
-    high = 1 - _mid_p_share(c, discordant)
-    return (2 * low - 1) * discordant / n, (2 * high - 1) * discordant / n
+    low_share = _mid_p_share(b, discordant)
+    high_share = 1 - _mid_p_share(c, discordant)
+    low = (2 * low_share - 1) * discordant / n
+    high = (2 * high_share - 1) * discordant / n
+    return low, high
 
 
 def _mid_p_share(k: int, n: int) -> float:
@@ -656,12 +710,9 @@ def _mid_p_share(k: int, n: int) -> float:
         return 0.0
 
     def at_least(share: float) -> float:
-        more, up_to, below = (
-            bdtrc(k, n, share),
-            bdtr(k, n, share),
-            bdtr(k - 1, n, share),
-        )
-        return float(more + (up_to - below) / 2)
+        more = bdtrc(k, n, share)
+        exactly = bdtr(k, n, share) - bdtr(k - 1, n, share)
+        return float(more + exactly / 2)
 
     low, high = 0.0, 1.0
     # Halved until the ends are equal as floats go.
@@ -682,8 +733,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for done, (p, index) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - done) * p))
+    for n_done, (p, index) in enumerate(known):
+        n_left = len(known) - n_done
+        # No test has a smaller corrected p-value than one whose p-value is smaller.
+        largest = max(largest, min(1.0, n_left * p))
         corrected[index] = largest
     return corrected
 
@@ -722,24 +775,28 @@ class _FlipTest:
         sizes = np.ones_like(values)
         per = panel.per.get(metric.name)
         if per is not None:
-            under = np.nansum(per)
-            overall = np.nansum(values) / under if under else 0.0
-            values, sizes = values - overall * per, per
-        first, second = (values[:, side] for side in pairs)
+            denominator = np.nansum(per)
+            # R, the ratio over all models.
+            overall = 0.0
+            if denominator:
+                overall = np.nansum(values) / denominator
+            values = values - overall * per
+            sizes = per
         lacking = []
         for model, is_missing in enumerate(np.isnan(values).T):
             # No pair of a model without any value is tested.
             if is_missing.any() and not is_missing.all():
                 unit_numbers, within = np.unique(units[is_missing], return_inverse=True)
-                lacking.append(
-                    (model, unit_numbers, unit_sums(values[is_missing], within))
-                )
+                sums = unit_sums(values[is_missing], within)
+                lacking.append((model, unit_numbers, sums))
+        first, second = (values[:, side] for side in pairs)
+        sums_of_pairs = np.nansum(first - second, axis=0)
         # Sums in another order must count as equal.
         near = ROUNDING * np.nansum(np.abs(first) + np.abs(second), axis=0)
         return cls(
             by_model=unit_sums(values, units),
             lacking=lacking,
-            observed=np.abs(np.nansum(first - second, axis=0)) - near,
+            observed=np.abs(sums_of_pairs) - near,
             values=values,
             sizes=sizes,
             units=units,
@@ -756,10 +813,12 @@ class _FlipTest:
         for model, units, by_model in self.lacking:
             without = signs[:, units] @ by_model
             # The studies that the second lacks are in the first's sum, and the other way round.
-            is_second, is_first = second == model, first == model
+            is_first = first == model
+            is_second = second == model
             sums[:, is_second] -= without[:, first[is_second]]
             sums[:, is_first] += without[:, second[is_first]]
-        return np.asarray((np.abs(sums) >= self.observed[wanted]).sum(axis=0))
+        is_reached = np.abs(sums) >= self.observed[wanted]
+        return np.asarray(is_reached.sum(axis=0))
 
     def of_pairs(self, wanted: Codes) -> tuple[Values, Values]:
         """Return the units' differences of the `wanted` pairs, and what one of 1 would add."""
@@ -791,20 +850,22 @@ def _flip_p_values(
     first_flips = how.flips or FLIPS
     every = {name: np.arange(n_pairs) for name in tests}
     reached = _count_reached(tests, every, rng, n_units, first_flips)
-    p_values = {
-        name: (1 + counts) / (1 + first_flips) for name, counts in reached.items()
-    }
+    p_values: dict[str, Values] = {}
+    few: dict[str, Codes] = {}
+    for name, counts in reached.items():
+        p_values[name] = (1 + counts) / (1 + first_flips)
+        rarely_reached = np.flatnonzero(counts < _FEW_REACHED)
+        if len(rarely_reached):
+            few[name] = rarely_reached
     if how.refined_flips is None:
         return p_values
-    few = {
-        name: np.flatnonzero(counts < _FEW_REACHED) for name, counts in reached.items()
-    }
-    few = {name: wanted for name, wanted in few.items() if len(wanted)}
     refined = {name: tests[name] for name in few}
-    more = _count_reached(refined, few, rng, n_units, how.refined_flips - first_flips)
+    more_flips = how.refined_flips - first_flips
+    more = _count_reached(refined, few, rng, n_units, more_flips)
     for name, counts in more.items():
-        total = reached[name][few[name]] + counts
-        p_values[name][few[name]] = (1 + total) / (1 + how.refined_flips)
+        rarely_reached = few[name]
+        total = reached[name][rarely_reached] + counts
+        p_values[name][rarely_reached] = (1 + total) / (1 + how.refined_flips)
     return p_values
 
 
@@ -825,7 +886,8 @@ def _count_reached(
     for signs in sign_flips(rng, n_units, flips):
         sums = signs @ by_model
         for index, (name, test) in enumerate(tests.items()):
-            of_models = sums[:, index * n_models : (index + 1) * n_models]
+            start = index * n_models
+            of_models = sums[:, start : start + n_models]
             reached[name] += test.reached(signs, of_models, wanted[name])
     return reached
 
@@ -850,12 +912,10 @@ def _inverted_where_needed(
     reciprocal or a ratio have no value. `figures` are those of the two sides of each pair.
     """
     may_lack = metric.statistic.may_lack
+    first_figures, second_figures = figures
     wanted = []
     for pair, test in enumerate(tests):
-        has_none = test.low is None and may_lack and test.difference not in (None, 0)
-        if test.contradicts or (
-            has_none and test.n_units >= LEAST_UNITS and test.p is not None
-        ):
+        if test.contradicts or (may_lack and _lacks_interval(test)):
             wanted.append(pair)
     tests = list(tests)
     flips = how.flips or FLIPS
@@ -865,35 +925,43 @@ def _inverted_where_needed(
         differences, sizes = flip_test.of_pairs(some)
         # The same flips as those of the p-values.
         rng = generator(how.seed, "flips", key)
-        chunks = [
-            (signs @ differences, signs @ sizes)
-            for signs in sign_flips(rng, n_units, flips)
-        ]
-        flipped, flipped_sizes = (
-            np.concatenate(columns) for columns in zip(*chunks, strict=True)
-        )
+        difference_chunks, size_chunks = [], []
+        for signs in sign_flips(rng, n_units, flips):
+            difference_chunks.append(signs @ differences)
+            size_chunks.append(signs @ sizes)
+        flipped = np.concatenate(difference_chunks)
+        flipped_sizes = np.concatenate(size_chunks)
         for column, pair in enumerate(some.tolist()):
             ends = invert_flips(
-                float(differences[:, column].sum()),
-                float(sizes[:, column].sum()),
-                flipped[:, column],
-                flipped_sizes[:, column],
+                total=float(differences[:, column].sum()),
+                size=float(sizes[:, column].sum()),
+                flipped=flipped[:, column],
+                flipped_sizes=flipped_sizes[:, column],
             )
-            sides = float(figures[0][pair]), float(figures[1][pair])
             if ends is not None:
+                # From the mean that the flips are of to the statistic, as to a reciprocal.
+                sides = float(first_figures[pair]), float(second_figures[pair])
                 ends = metric.statistic.difference_ends(ends, sides)
-            difference = tests[pair].difference
-            assert difference is not None
-            if ends is None or not ends[0] <= difference <= ends[1]:
-                tests[pair] = replace(
-                    tests[pair], low=None, high=None, interval_by=None
-                )
-            else:
-                low, high = ends
-                tests[pair] = replace(
-                    tests[pair], low=low, high=high, interval_by="inverted test"
-                )
+            tests[pair] = _with_inverted(tests[pair], ends)
     return tests
+
+
+def _lacks_interval(test: PairTest) -> bool:
+    """Return whether a test has no interval though models differ and there are enough units."""
+    if test.low is not None or test.p is None:
+        return False
+    return test.difference not in (None, 0) and test.n_units >= LEAST_UNITS
+
+
+def _with_inverted(test: PairTest, ends: tuple[float, float] | None) -> PairTest:
+    """Return the test with the inverted test's interval, with none where it is not about it."""
+    difference = test.difference
+    assert difference is not None
+    if ends is not None:
+        low, high = ends
+        if low <= difference <= high:
+            return replace(test, low=low, high=high, interval_by="inverted test")
+    return replace(test, low=None, high=None, interval_by=None)
 
 
 def invert_flips(
@@ -912,26 +980,32 @@ def invert_flips(
         of_flipped = (total - flipped) / (size - flipped_sizes)
         of_others = (total + flipped) / (size + flipped_sizes)
     # Sums in another order must count as equal, so what is nearly 0 is 0.
-    near = (
-        ROUNDING * float(np.abs(np.concatenate([flipped, [total]])).max()) / size
-        if size
-        else 0
-    )
-    least, most = np.minimum(of_flipped, of_others), np.maximum(of_flipped, of_others)
+    near = 0.0
+    if size:
+        every_total = np.concatenate([flipped, [total]])
+        largest = float(np.abs(every_total).max())
+        near = ROUNDING * largest / size
+    least = np.minimum(of_flipped, of_others)
+    most = np.maximum(of_flipped, of_others)
     least[np.abs(least) <= near] = 0
     most[np.abs(most) <= near] = 0
     # Where all signs are alike the flip reaches the observed sum whatever the difference is.
-    is_always = (size - flipped_sizes <= ROUNDING * size) | (
-        size + flipped_sizes <= ROUNDING * size
-    )
-    least[is_always], most[is_always] = -np.inf, np.inf
+    none_flipped = size - flipped_sizes <= ROUNDING * size
+    all_flipped = size + flipped_sizes <= ROUNDING * size
+    is_always = none_flipped | all_flipped
+    least[is_always] = -np.inf
+    most[is_always] = np.inf
     # The least number of flips that must reach the sum for p, (1 + reached) / (1 + flips), of 5%.
     n = -(-(1 + len(flipped)) // 20) - 1
     if n < 1:
         return None
-    low = float(np.partition(least, n - 1)[n - 1])
-    high = float(np.partition(most, len(most) - n)[len(most) - n])
+    low_place = n - 1
+    high_place = len(most) - n
+    low = float(np.partition(least, low_place)[low_place])
+    high = float(np.partition(most, high_place)[high_place])
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
     # Differences that are all the same do not prove that there is no spread.
-    return None if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12) else (low, high)
+    if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
+        return None
+    return low, high

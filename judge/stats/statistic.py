@@ -172,19 +172,22 @@ class Statistic(ABC):
 
         from judge.stats.intervals import USUAL_DRAWS
 
-        columns = {
-            name: scored[name].to_numpy(dtype=float, na_value=math.nan)
-            for name in self.columns
-        }
+        columns = {}
+        for name in self.columns:
+            columns[name] = scored[name].to_numpy(dtype=float, na_value=math.nan)
         values, per = self.study_values(columns)
-        has = ~np.isnan(values)
-        found = self.estimate(
-            values[has],
-            None if per is None else per[has],
-            units=None if units is None else units[has],
+        is_defined = ~np.isnan(values)
+        if per is not None:
+            per = per[is_defined]
+        if units is not None:
+            units = units[is_defined]
+        estimate = self.estimate(
+            values[is_defined],
+            per,
+            units=units,
             draws=draws or USUAL_DRAWS,
         )
-        return replace(found, n_undefined=int((~has).sum()))
+        return replace(estimate, n_undefined=int((~is_defined).sum()))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -210,12 +213,14 @@ class OfSums(Statistic):
 
         from judge.stats.intervals import unit_sums
 
-        # Without a divisor the studies are counted that have a value.
-        below = np.where(np.isnan(values), 0.0, 1.0) if per is None else per
-        tops = weights @ unit_sums(values, units)
-        unders = weights @ unit_sums(below, units)
-        undefined = np.full_like(tops, np.nan)
-        ratios = np.divide(tops, unders, out=undefined, where=unders > 0)
+        if per is None:
+            # Without a divisor the studies are counted that have a value.
+            per = np.where(np.isnan(values), 0.0, 1.0)
+        numerators = weights @ unit_sums(values, units)
+        denominators = weights @ unit_sums(per, units)
+        undefined = np.full_like(numerators, np.nan)
+        has_ratio = denominators > 0
+        ratios = np.divide(numerators, denominators, out=undefined, where=has_ratio)
         return self.of_ratios(np.asarray(ratios))
 
     def of_ratios(self, ratios: Values) -> Values:
@@ -277,7 +282,11 @@ class OfMean(OfSums):
     def _bounds(
         self, n: int, value: float, n_more: int, ends: tuple[float, float]
     ) -> tuple[float, float] | None:
-        least, most = ((n * value + n_more * end) / (n + n_more) for end in ends)
+        low, high = ends
+        total = n * value
+        n_all = n + n_more
+        least = (total + n_more * low) / n_all
+        most = (total + n_more * high) / n_all
         return least, most
 
 
@@ -325,11 +334,15 @@ class InverseMean(OfMean):
     def _bounds(
         self, n: int, value: float, n_more: int, ends: tuple[float, float]
     ) -> tuple[float, float] | None:
-        if ends[0] <= 0:
+        low, high = ends
+        # A mean of 0 or less has no reciprocal.
+        if low <= 0:
             return None
         total = n * (1 / value)
-        least, most = ((total + n_more * end) / (n + n_more) for end in ends)
-        return 1 / most, 1 / least
+        n_all = n + n_more
+        least_mean = (total + n_more * low) / n_all
+        greatest_mean = (total + n_more * high) / n_all
+        return 1 / greatest_mean, 1 / least_mean
 
     def difference_ends(
         self, ends: tuple[float, float], sides: tuple[float, float]
@@ -338,11 +351,15 @@ class InverseMean(OfMean):
 
         `sides` are the two reciprocals. The middle of the two means is taken as it is.
         """
-        means = 1 / sides[0], 1 / sides[1]
-        middle = (means[0] + means[1]) / 2
+        first, second = sides
+        middle = (1 / first + 1 / second) / 2
+        # One of the two means would be 0 or less, and have no reciprocal.
         if max(map(abs, ends)) >= 2 * middle:
             return None
-        high, low = (1 / (middle + end / 2) - 1 / (middle - end / 2) for end in ends)
+        low_of_means, high_of_means = ends
+        # Reciprocals fall as means rise: the ends change places.
+        low = 1 / (middle + high_of_means / 2) - 1 / (middle - high_of_means / 2)
+        high = 1 / (middle + low_of_means / 2) - 1 / (middle - low_of_means / 2)
         return low, high
 
     def linearised(
@@ -351,8 +368,9 @@ class InverseMean(OfMean):
         """Return 1 / the mean, whose influence is that of the mean over minus its square."""
         import numpy as np
 
-        positive = np.where(ratio > 0, ratio, np.nan)
-        return 1 / positive, -influence / positive[:, None] ** 2
+        mean = np.where(ratio > 0, ratio, np.nan)
+        square = mean[:, None] ** 2
+        return 1 / mean, -influence / square
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,13 +460,12 @@ class Ratio(OfSums):
         """Return numerator and denominator of each study; both NaN where one is undefined."""
         import numpy as np
 
-        above = sum_of(columns, self.measures)
-        below = sum_of(columns, self.per)
-        is_undefined = np.isnan(above) | np.isnan(below)
-        return (
-            np.where(is_undefined, np.nan, above),
-            np.where(is_undefined, np.nan, below),
-        )
+        numerators = sum_of(columns, self.measures)
+        denominators = sum_of(columns, self.per)
+        is_undefined = np.isnan(numerators) | np.isnan(denominators)
+        numerators = np.where(is_undefined, np.nan, numerators)
+        denominators = np.where(is_undefined, np.nan, denominators)
+        return numerators, denominators
 
     def estimate(
         self, values: Values, per: Values | None, units: Codes | None, draws: Draws

@@ -82,21 +82,24 @@ class TableBuilder:
         """Append one study; `measures` belong to a scored study and to no other."""
         if (measures is not None) != isinstance(outcome, Scored):
             raise ValueError(f"{study.study_id}: numbers go with a scored study only")
-        warnings = (
-            outcome.annotation.all_warnings if isinstance(outcome, Scored) else ()
-        )
+        warnings: Sequence[str] = ()
+        reason = None
+        if isinstance(outcome, Scored):
+            warnings = outcome.annotation.all_warnings
+        else:
+            reason = outcome.reason
+        numbers: list[object] = [None] * len(self._measures)
+        if measures is not None:
+            numbers = [measures[measure.name] for measure in self._measures]
         row = (
             study.study_id,
             study.study_class,
             study.class_inferred,
             *(study.fields.get(name) for name in self._fields),
             OUTCOMES[type(outcome)],
-            None if isinstance(outcome, Scored) else outcome.reason,
+            reason,
             "; ".join(warnings) or None,
-            *(
-                measures[m.name] if measures is not None else None
-                for m in self._measures
-            ),
+            *numbers,
         )
         self._rows.append(row)
 
@@ -104,27 +107,35 @@ class TableBuilder:
         """Return the table; whole measures are nullable integers, others nullable floats."""
         import pandas as pd
 
-        cells = dict(zip(self.columns, zip(*self._rows, strict=True), strict=False))
-        dtypes = {m.name: "Int64" if m.is_whole else "Float64" for m in self._measures}
-        dtypes |= dict.fromkeys(FIXED_TEXTS, "str")
+        # A shard may have no study: then there is no column of cells.
+        cells: dict[str, tuple[object, ...]] = dict.fromkeys(self.columns, ())
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            cells = dict(zip(self.columns, columns, strict=True))
+        dtypes = dict.fromkeys(FIXED_TEXTS, "str")
         dtypes["class_inferred"] = "bool"  # also of a shard without a study
-        # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
-        dtypes |= {
-            name: "Int64" for name in self._fields if _has_gaps(cells.get(name, ()))
-        }
-        return pd.DataFrame(
-            {
-                n: pd.Series(list(cells.get(n, ())), dtype=dtypes.get(n))
-                for n in self.columns
-            }
-        )
+        for measure in self._measures:
+            if measure.is_whole:
+                dtypes[measure.name] = "Int64"
+            else:
+                dtypes[measure.name] = "Float64"
+        for name in self._fields:
+            # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
+            if _has_gaps(cells[name]):
+                dtypes[name] = "Int64"
+        series = {}
+        for name in self.columns:
+            series[name] = pd.Series(list(cells[name]), dtype=dtypes.get(name))
+        return pd.DataFrame(series)
 
 
 def _has_gaps(values: Sequence[object]) -> bool:
-    is_whole = {type(value) for value in values} == {int, type(None)}
-    return is_whole and all(
-        abs(value) < 2**63 for value in values if isinstance(value, int)
-    )
+    """Return whether a field has whole numbers and nothing else, but for some studies."""
+    if {type(value) for value in values} != {int, type(None)}:
+        return False
+    numbers = [value for value in values if isinstance(value, int)]
+    # Larger ones stay Python's, since Int64 cannot hold them.
+    return all(abs(number) < 2**63 for number in numbers)
 
 
 def summarise(
@@ -146,38 +157,43 @@ def summarise(
     Raises `JudgeError` for a field that the table has not.
     """
     lost = table[table["outcome"] != "scored"]
-    cells = table["warnings"].dropna()
-    given = [cell.split("; ") for cell in cells]
-    warnings = Counter(text for texts in given for text in set(texts))
-    n_warnings = Counter(text for texts in given for text in texts)
+    reasons = Counter(lost["outcome"] + ": " + lost["reason"])
+    warnings: Counter[str] = Counter()
+    n_warnings: Counter[str] = Counter()
+    for cell in table["warnings"].dropna():
+        texts = cell.split("; ")
+        # A study counts once, however often the warning was given.
+        warnings.update(list(dict.fromkeys(texts)))
+        n_warnings.update(texts)
     clusters = patients(table, patient_field)
-    units = clusters[1] if clusters else None
-    draws = draws.of(len(table) if units is None else n_different(units))
-    is_resampled = any(statistic.is_resampled for statistic in rubric.statistics)
-    resampling = {"resampling": asdict(draws)} if is_resampled else {}
-    return {
+    intervals_by = units = None
+    n_units = len(table)
+    if clusters is not None:
+        intervals_by, units = clusters
+        n_units = n_different(units)
+    draws = draws.of(n_units)
+    rates = []
+    for key, rows in grouped(table, by):
+        units_of_group = None
+        if units is not None:
+            units_of_group = units[rows]
+        block = _block(table.take(rows), rubric, units_of_group, draws)
+        rates.append({**key, **block})
+    data = {
         **_block(table, rubric, units, draws),
         "n_class_inferred": int(table["class_inferred"].sum()),
         "totals": _totals(table, rubric),
-        "reasons": dict(Counter(lost["outcome"] + ": " + lost["reason"]).most_common()),
+        "reasons": dict(reasons.most_common()),
         "warnings": dict(warnings.most_common()),
         "n_warnings": dict(n_warnings.most_common()),
         "by": list(by),
-        "rates": [
-            {
-                **key,
-                **_block(
-                    table.take(rows),
-                    rubric,
-                    None if units is None else units[rows],
-                    draws,
-                ),
-            }
-            for key, rows in grouped(table, by)
-        ],
-        **resampling,
-        **({"intervals_by": clusters[0]} if clusters else {}),
+        "rates": rates,
     }
+    if any(statistic.is_resampled for statistic in rubric.statistics):
+        data["resampling"] = asdict(draws)
+    if intervals_by is not None:
+        data["intervals_by"] = intervals_by
+    return data
 
 
 def patients(table: pd.DataFrame, field: str | None = None) -> tuple[str, Codes] | None:
@@ -189,25 +205,32 @@ def patients(table: pd.DataFrame, field: str | None = None) -> tuple[str, Codes]
     """
     if field == "none":
         return None
+    usual = FIELD_NAMES["patient"]
     if field is not None:
         check_fields([field], table.columns)
-    usual = FIELD_NAMES["patient"] if field is None else (field,)
+        usual = (field,)
     name = next((name for name in usual if name in table.columns), None)
     if name is None:
         return None
     numbers = patient_numbers([_plain(value) for value in table[name]])
-    return (name, numbers) if n_different(numbers) < len(numbers) else None
+    has_several_studies = n_different(numbers) < len(numbers)
+    if not has_several_studies:
+        return None
+    return name, numbers
 
 
 def patient_numbers(column: Sequence[object]) -> Codes:
     """Return a number for each patient; a study without one is a patient of its own."""
     import pandas as pd
 
-    names = [
-        f"study {row}" if name is None else f"of {name}"
-        for row, name in enumerate(column)
-    ]
-    return pd.Series(names, dtype=object).factorize()[0]
+    names = []
+    for row, name in enumerate(column):
+        if name is None:
+            names.append(f"study {row}")
+        else:
+            names.append(f"of {name}")
+    numbers, _ = pd.Series(names, dtype=object).factorize()
+    return numbers
 
 
 def grouped(
@@ -219,14 +242,15 @@ def grouped(
     """
     check_fields(by, table.columns)
     table = table.reset_index(drop=True)
-    return [
-        (
-            dict(zip(names, map(_plain, key), strict=True)),
-            [int(row) for row in rows.index],
-        )
-        for names in map(fields_of, dict.fromkeys(by))
-        for key, rows in table.groupby(names, dropna=False, sort=True)
-    ]
+    groups = []
+    for grouping in dict.fromkeys(by):
+        names = fields_of(grouping)
+        for key, rows in table.groupby(names, dropna=False, sort=True):
+            cells = [_plain(cell) for cell in key]
+            fields = dict(zip(names, cells, strict=True))
+            row_numbers = [int(row) for row in rows.index]
+            groups.append((fields, row_numbers))
+    return groups
 
 
 def fields_of(*by: str) -> list[str]:
@@ -239,11 +263,9 @@ def row_name(by: Sequence[str], key: Mapping[str, object]) -> str:
     """Return the kind of a CSV row: `all`, `group`, or of several groupings the row's own."""
     if not key:
         return "all"
-    return (
-        "group"
-        if len(by) == 1
-        else ",".join(name for name in fields_of(*by) if name in key)
-    )
+    if len(by) == 1:
+        return "group"
+    return ",".join(name for name in fields_of(*by) if name in key)
 
 
 def by_grouping(summary: RunSummary) -> list[RunSummary]:
@@ -253,11 +275,13 @@ def by_grouping(summary: RunSummary) -> list[RunSummary]:
     for row in summary.rates:
         of_row = tuple(name for name in names if name in row.group)
         rates.setdefault(of_row, []).append(row)
-    rates = rates or {tuple(names): []}
-    return [
-        summary.model_copy(update={"by": list(by), "rates": rows})
-        for by, rows in rates.items()
-    ]
+    if not rates:
+        rates = {tuple(names): []}
+    summaries = []
+    for by, rows in rates.items():
+        update = {"by": list(by), "rates": rows}
+        summaries.append(summary.model_copy(update=update))
+    return summaries
 
 
 def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
@@ -283,12 +307,15 @@ def _block(
     `bounds` are its least and its greatest value if the others were all at one end of the scale.
     """
     is_scored = (rows["outcome"] == "scored").to_numpy(dtype=bool)
-    scored, units = rows[is_scored], None if units is None else units[is_scored]
+    scored = rows[is_scored]
+    if units is not None:
+        units = units[is_scored]
+    n_lost = len(rows) - len(scored)
     statistics = {}
     for statistic in rubric.statistics:
-        figure = statistic.of_table(scored, units, draws)
-        bounds = statistic.bounds(figure, len(rows) - len(scored))
-        statistics[statistic.name] = replace(figure, bounds=bounds).plain()
+        estimate = statistic.of_table(scored, units, draws)
+        bounds = statistic.bounds(estimate, n_lost)
+        statistics[statistic.name] = replace(estimate, bounds=bounds).plain()
     return {
         "n_studies": len(rows),
         "n_scored": len(scored),
@@ -303,13 +330,17 @@ def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
     scored = table[table["outcome"] == "scored"]
     totals = {}
     for measure in rubric.measures:
-        if measure.is_whole:
-            values = scored[measure.name].dropna()
-            n, is_known = int(values.sum()), len(values) > 0
-            totals[measure.name] = {
-                "n": n if is_known or not len(scored) else None,
-                "per_study": n / len(values) if is_known else None,
-            }
+        if not measure.is_whole:
+            continue
+        values = scored[measure.name].dropna()
+        n: int | None = int(values.sum())
+        per_study = None
+        if len(values):
+            per_study = int(values.sum()) / len(values)
+        elif len(scored):
+            # Nothing is known of the scored studies, which is not that they have none.
+            n = None
+        totals[measure.name] = {"n": n, "per_study": per_study}
     return totals
 
 
@@ -319,7 +350,9 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column
 
     if pd.isna(value):
         return None
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "item"):
+        return value.item()
+    return value
 
 
 def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
@@ -328,12 +361,16 @@ def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
     Ties are in the table's order; a study that lacks a measure comes after those that have
     it. Studies without an annotation come last, unparsed before failed.
     """
-    keys = {"_outcome": True} | {
-        key.measure: not key.largest_first for key in rubric.worst
-    }
+    is_ascending = {"_outcome": True}
+    for key in rubric.worst:
+        is_ascending[key.measure] = not key.largest_first
     ranks = table["outcome"].map({"scored": 0, "unparsed": 1, "failed": 2})
     rows = table.assign(_outcome=ranks).reset_index(drop=True)
-    rows = rows.sort_values(list(keys), ascending=list(keys.values()), kind="stable")
+    rows = rows.sort_values(
+        list(is_ascending),
+        ascending=list(is_ascending.values()),
+        kind="stable",
+    )
     return [int(row) for row in rows.index]
 
 
@@ -348,10 +385,15 @@ def worst_rows(table: pd.DataFrame, rubric: Rubric, n: int) -> list[dict[str, An
     rows = rows[rows["outcome"] == "scored"].head(n)
     if rubric.codes:
         rows = rows.assign(**{rubric.codes.plural: codes(rows, rubric)})
-    return [
-        {str(key): None if pd.isna(value) else value for key, value in row.items()}
-        for row in rows.to_dict("records")
-    ]
+    worst = []
+    for row in rows.to_dict("records"):
+        cells: dict[str, Any] = {}
+        for name, value in row.items():
+            cells[str(name)] = value
+            if pd.isna(value):
+                cells[str(name)] = None
+        worst.append(cells)
+    return worst
 
 
 def codes(table: pd.DataFrame, rubric: Rubric) -> list[str]:
@@ -361,14 +403,18 @@ def codes(table: pd.DataFrame, rubric: Rubric) -> list[str]:
     """
     if rubric.tally is None or rubric.codes is None:
         return [""] * len(table)
-    names = [str(label.name) for label in rubric.codes.labels]
-    has = []
+    names_of_row: list[list[str]] = [[] for _ in range(len(table))]
+    is_one_letter = []
     for label in rubric.codes.labels:
+        name = str(label.name)
+        is_one_letter.append(len(name) == 1)
         counts = rubric.counting(rubric.tally.kind, {rubric.tally.rows: label.name})
         columns = table[[measure.name for measure in counts]].fillna(0)
-        has.append((columns > 0).any(axis=1).tolist())
-    between = "" if all(len(name) == 1 for name in names) else ", "
-    return [
-        between.join(name for name, is_so in zip(names, row, strict=True) if is_so)
-        for row in zip(*has, strict=True)
-    ]
+        has_label = (columns > 0).any(axis=1).tolist()
+        for names, is_there in zip(names_of_row, has_label, strict=True):
+            if is_there:
+                names.append(name)
+    between = ", "
+    if all(is_one_letter):
+        between = ""
+    return [between.join(names) for names in names_of_row]

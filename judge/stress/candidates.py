@@ -65,7 +65,9 @@ def _reordered(report: Reference, draw: SeededChoice) -> Change:
     _check_plain(report)
     blocks: list[str] = []
     for sentence in report.sentences:
-        text = sentence.text if sentence.text[-1] in ".!?" else f"{sentence.text}."
+        text = sentence.text
+        if text[-1] not in ".!?":
+            text += "."
         if blocks and (PATTERNS["leans"].match(text) or has("rest", text)):
             blocks[-1] += f" {text}"
         else:
@@ -203,9 +205,8 @@ def _fake_reply(name: str, report: Reference, draw: SeededChoice) -> str:
         return _fake_reply("green", report, draw)
     matched = tuple(sentence.text.rstrip(".") for sentence in report.sentences)
     none = ReportComparison((), matched, "The two reports agree in all that they say.")
-    return rubric.render(
-        rubric.baseline(none, Study(draw.study, report.text, report.text))
-    )
+    study = Study(draw.study, reference=report.text, candidate=report.text)
+    return rubric.render(rubric.baseline(none, study))
 
 
 def _hostile(write: Write, report: Reference, draw: SeededChoice) -> Change:
@@ -362,22 +363,20 @@ def write_candidates(
     files = {PREDS: bytearray(), REFS: bytearray()}
     text = FIELD_NAMES[studies.section][0]
     for study, fields in make_candidates(studies, perturbations, seed, counts):
-        study_class = {"study_class": study.study_class} if study.study_class else {}
-        files[PREDS] += _line({"study_id": study.study_id, text: study.candidate})
-        reference = {
-            "study_id": study.study_id,
-            text: study.reference,
-            **study_class,
-            **fields,
-        }
-        files[REFS] += _line(reference)
+        candidate = {"study_id": study.study_id, text: study.candidate}
+        reference = {"study_id": study.study_id, text: study.reference}
+        if study.study_class:
+            reference["study_class"] = study.study_class
+        files[PREDS] += _line(candidate)
+        files[REFS] += _line({**reference, **fields})
     if not files[PREDS]:
         name, reasons = next(iter(counts.items()))
         why = reasons.most_common(1)[0][0]
         raise JudgeError(
             f"no candidate can be made of {studies.inputs[0].path}: {name}: {why}"
         )
-    if present := entries_of(out):
+    present = entries_of(out)
+    if present:
         for name, content in files.items():
             if name not in present or (out / name).read_bytes() != content:
                 raise JudgeError(f"{out / name} has other candidates; {ANOTHER}")

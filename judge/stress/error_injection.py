@@ -87,15 +87,20 @@ def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
     matches: list[re.Match[str]] = []
     for name in names:
         matches += PATTERNS[name].finditer(sentence.text)
-    return matches[0] if len(matches) == 1 else None
+    if len(matches) != 1:
+        return None
+    return matches[0]
 
 
 def _replaced(sentence: Sentence, match: re.Match[str], after: str) -> tuple[Edit]:
-    return (_edit(sentence, *match.span(), match_case(after, match[0])),)
+    start, end = match.span()
+    edit = _edit(sentence, start, end, match_case(after, match[0]))
+    return (edit,)
 
 
 def _edit(sentence: Sentence, start: int, end: int, after: str) -> Edit:
-    after = after.upper() if sentence.text.isupper() else after
+    if sentence.text.isupper():
+        after = after.upper()
     return Edit(sentence.start + start, sentence.start + end, after)
 
 
@@ -116,16 +121,19 @@ def _sentences_on_one_finding(
     """Yield the sentences that alone mention a finding, mention no other and do not deny it."""
     for sentence in report.sentences:
         known = findings_in(sentence.text)
-        is_affirmed = len(known) == 1 and not has("negated", sentence.text)
-        if is_affirmed and _is_mentioned_once(report, known[0]):
-            yield sentence, known[0]
+        if len(known) != 1 or has("negated", sentence.text):
+            continue
+        finding = known[0]
+        if _is_mentioned_once(report, finding):
+            yield sentence, finding
 
 
 def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, StressFinding]]:
     """Yield the sentences that say of one finding that it is there, and no more."""
     for sentence, finding in _sentences_on_one_finding(report):
-        names = ("further", "compares", "hedged")
-        if not any(has(name, sentence.text) for name in names):
+        text = sentence.text
+        says_more = has("further", text) or has("compares", text)
+        if not says_more and not has("hedged", text):
             yield sentence, finding
 
 
@@ -160,10 +168,12 @@ def _added(report: Reference) -> Iterator[Change]:
 )
 def _denied(report: Reference) -> Iterator[Change]:
     for sentence, finding in _plain_statements(report):
-        if finding.denied:
-            stop = "." if sentence.text.endswith(".") else ""
-            after = match_case(finding.denied, sentence.text).rstrip(".") + stop
-            yield _rewritten(sentence, after), _error(finding, "b")
+        if not finding.denied:
+            continue
+        after = match_case(finding.denied, sentence.text).rstrip(".")
+        if sentence.text.endswith("."):
+            after += "."
+        yield _rewritten(sentence, after), _error(finding, "b")
 
 
 @_error_kind(
@@ -183,8 +193,10 @@ def _listed(items: list[str]) -> str:
     """Return items as "a", "a or b" or "a, b, or c"."""
     if len(items) == 1:
         return items[0]
-    comma = "," if len(items) > 2 else ""
-    return f"{', '.join(items[:-1])}{comma} or {items[-1]}"
+    *earlier, last = items
+    if len(earlier) == 1:
+        return f"{earlier[0]} or {last}"
+    return f"{', '.join(earlier)}, or {last}"
 
 
 def _deniable(
@@ -203,17 +215,21 @@ def _deniable(
             if finding is None or not finding.affirmed:
                 continue
             kin = [other for other in known if other and finding.is_kin(other)]
-            is_single = len(kin) == 1 and _is_mentioned_once(report, finding)
+            if len(kin) != 1 or not _is_mentioned_once(report, finding):
+                continue
+            # "The lungs are clear" would contradict an opacity.
             normal = NORMAL.get(finding.area)
-            is_normal = normal is not None and normal.search(report.text)
-            if is_single and not is_normal:
-                others = [*items[:at], *items[at + 1 :]]
-                yield sentence, match["lead"], others, finding
+            if normal is not None and normal.search(report.text):
+                continue
+            others = [*items[:at], *items[at + 1 :]]
+            yield sentence, match["lead"], others, finding
 
 
 def _finding_of(item: str) -> StressFinding | None:
+    """Return the finding that an item of a list names, alone or with a usual adjective."""
     for finding in findings_in(item):
-        if re.fullmatch(rf"{_KINDS}(?:{finding.pattern.pattern})", item.strip(), re.I):
+        pattern = rf"{_KINDS}(?:{finding.pattern.pattern})"
+        if re.fullmatch(pattern, item.strip(), re.I):
             return finding
     return None
 
@@ -227,8 +243,9 @@ def _side_swapped(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         side = _only(sentence, "side", "letter")
         if side and not has("no_side", sentence.text):
+            after = _OTHER_SIDE[side[0].lower()]
             error = _error(finding, "c", is_doubtful=finding.is_device)
-            yield _replaced(sentence, side, _OTHER_SIDE[side[0].lower()]), error
+            yield _replaced(sentence, side, after), error
 
 
 @_error_kind(
@@ -238,11 +255,14 @@ def _side_swapped(report: Reference) -> Iterator[Change]:
 )
 def _level_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
+        # Devices, basal and hilar findings are in no other lobe.
+        if finding.is_device or finding.low or "hilar" in sentence.text.lower():
+            continue
         level = _only(sentence, "level")
-        is_fixed = finding.is_device or finding.low or "hilar" in sentence.text.lower()
-        if level and not is_fixed:
+        if level:
+            after = LEVELS[level[0].lower()]
             error = _error(finding, "c", is_doubtful=True)
-            yield _replaced(sentence, level, LEVELS[level[0].lower()]), error
+            yield _replaced(sentence, level, after), error
 
 
 @_error_kind(
@@ -255,18 +275,28 @@ def _severity_changed(report: Reference) -> Iterator[Change]:
         degree = _only(sentence, "degree")
         if degree is None or finding.is_device or has("grown", sentence.text):
             continue
-        if _is_degree_of(finding, sentence.text, degree):
-            for word in DEGREES[degree[0].lower()].values():
-                after = _BY_SIZE.get(word, word) if finding.sized else word
-                yield _replaced(sentence, degree, after), _error(finding, "d")
+        if not _is_degree_of(finding, sentence.text, degree):
+            continue
+        others = DEGREES[degree[0].lower()]
+        for word in others.values():
+            if finding.sized:
+                word = _BY_SIZE.get(word, word)
+            yield _replaced(sentence, degree, word), _error(finding, "d")
+
+
+_MOST_BETWEEN = 3
 
 
 def _is_degree_of(finding: StressFinding, text: str, degree: re.Match[str]) -> bool:
+    """Return whether a degree is part of a finding's name or stands shortly before it."""
     name = finding.pattern.search(text)
     if name and name.start() <= degree.start() < name.end():
         return True
     after = finding.pattern.search(text, degree.end())
-    return after is not None and len(text[degree.end() : after.start()].split()) <= 3
+    if after is None:
+        return False
+    words_between = text[degree.end() : after.start()].split()
+    return len(words_between) <= _MOST_BETWEEN
 
 
 @_error_kind(
@@ -277,19 +307,33 @@ def _is_degree_of(finding: StressFinding, text: str, degree: re.Match[str]) -> b
 def _measurement_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         text = sentence.text
+        if finding.is_device or has("compares", text):
+            continue
         numbers = [*PATTERNS["measure"].finditer(text)]
-        is_single = bool(numbers) and len(PATTERNS["unit"].findall(text)) == 1
-        if finding.is_device or not is_single or has("compares", text):
+        units = PATTERNS["unit"].findall(text)
+        if not numbers or len(units) != 1:
             continue
         in_mm = [float(n[1]) * _MM[n[2].lower()] for n in numbers]
-        factor = 1 / FACTOR if max(in_mm) >= 50 else FACTOR
-        edits = [_replaced(sentence, n, _times(n[1], factor))[0] for n in numbers]
+        factor: float = FACTOR
+        # Twice as large would be larger than what is seen in a chest.
+        if max(in_mm) >= _LARGE_MM:
+            factor = 1 / FACTOR
+        edits: list[Edit] = []
+        for number in numbers:
+            edits += _replaced(sentence, number, _times(number[1], factor))
         yield tuple(edits), _error(finding, "d", is_doubtful=True)
 
 
+_LARGE_MM = 50
+
+
 def _times(number: str, factor: float) -> str:
+    """Return a number times a factor, with its own decimals, or with one where it needs one."""
     value = float(number) * factor
-    digits = len(number.partition(".")[2]) or int(value % 1 > 0)
+    _, _, decimals = number.partition(".")
+    digits = len(decimals)
+    if not digits and value % 1 > 0:
+        digits = 1
     return f"{value:.{digits}f}"
 
 
@@ -308,7 +352,9 @@ def _acuity_changed(report: Reference) -> Iterator[Change]:
         acuity = _only(sentence, "acute")
         is_plain = not has("negated", sentence.text) and names <= _FRACTURES
         if acuity and is_plain and len(of_fractures) == 1:
-            after = "old" if acuity[0].lower() == "acute" else "acute"
+            after = "acute"
+            if acuity[0].lower() == "acute":
+                after = "old"
             error = InjectedError(("d", "a", "b"), "fracture", is_significant=True)
             yield _replaced(sentence, acuity, after), error
 

@@ -21,7 +21,7 @@ import pandas as pd
 from judge.manifest import MANIFEST
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.contract import Facet, Measure, Rubric
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
@@ -75,29 +75,39 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
         names: list[str] = []
         for cut in cuts:
-            names += [count.name for count in rubric.counting(tally.kind, cut | row)]
+            found = rubric.counting(tally.kind, cut | row)
+            names += [count.name for count in found]
         return tuple(names)
 
     def by_category(cuts: Sequence[dict[str, str]]) -> dict[str, Measures]:
         if not cuts:
             return {}
-        names = [row.name for row in rows.labels]
-        return {name: counts(cuts, **{tally.rows: name}) for name in names}
+        return {row.name: counts(cuts, **{tally.rows: row.name}) for row in rows.labels}
 
-    name, level = next(iter(levels_of(rubric).items()), ("", ()))
-    significant = [cut for cut in cuts if {*counts([cut])} <= {*level}]
+    level_name, level = next(iter(levels_of(rubric).items()), ("", ()))
+    significant: list[dict[str, str]] = []
+    for cut in cuts:
+        if set(level).issuperset(counts([cut])):
+            significant.append(cut)
+    # A level with all errors says no more than their number: no error is milder.
     if len(significant) == len(cuts):
-        significant = []  # no error is milder
-    six = {(label.name, CATEGORY.text(label.name)) for label in CATEGORY.labels}
+        significant = []
+    if not significant:
+        level_name = ""
     return ErrorScale(
         score=score,
         errors=counts(cuts),
         level=counts(significant),
-        level_name=name if significant else "",
+        level_name=level_name,
         categories=by_category(cuts),
         at_level=by_category(significant),
-        is_shared=six <= {(row.name, rows.text(row.name)) for row in rows.labels},
+        is_shared=_texts(CATEGORY) <= _texts(rows),
     )
+
+
+def _texts(facet: Facet) -> set[tuple[str, str]]:
+    """Return the labels of a facet with their texts: a letter alone may mean something else."""
+    return {(label.name, facet.text(label.name)) for label in facet.labels}
 
 
 @dataclass(frozen=True)
@@ -126,53 +136,85 @@ class StressAnswers:
 
 def read_answers(run: RunFolder) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
-    if lacks := {"study", "change", "group", "k"} - {*run.manifest.fields}:
-        lack = f"it has no field {min(lacks)!r}"
+    lacks = {"study", "change", "group", "k"} - {*run.manifest.fields}
+    if lacks:
         raise JudgeError(
-            f"{run.path} is not a run of candidates of judge stress: {lack}"
+            f"{run.path} is not a run of candidates of judge stress: "
+            f"it has no field {min(lacks)!r}"
         )
     scale = scale_of(run.rubric)
-    score = (scale.score.name,) if scale.score else ()
-    measures = list(
-        dict.fromkeys(chain(scale.errors, score, *scale.categories.values()))
-    )
+    score: Measures = ()
+    if scale.score:
+        score = (scale.score.name,)
+    names = chain(scale.errors, score, *scale.categories.values())
+    measures = list(dict.fromkeys(names))
     columns = run.columns(measures, (*FIELDS, "patient")).to_pandas()
     counts = columns[measures].astype(float)
 
     def total(names: Measures) -> pd.Series:
+        # A sum over no column would be 0: no error found, instead of no answer.
+        if not names:
+            return pd.Series(np.nan, counts.index)
         sums: pd.Series = counts[[*names]].sum(axis=1, skipna=False)
-        return sums if names else pd.Series(np.nan, counts.index)
+        return sums
+
+    def totals(parts: Mapping[str, Measures]) -> Frame:
+        sums = {name: total(part) for name, part in parts.items()}
+        return Frame(sums, index=counts.index)
 
     table = columns.reindex(columns=["study_id", *FIELDS])
     table["errors"] = total(scale.errors)
     table["level"] = total(scale.level)
     table["score"] = total(score)
     # A rubric is read by its errors, a rubric without errors by its score.
-    is_undefined = table["errors" if scale.errors else "score"].isna()
+    answer = "score"
+    if scale.errors:
+        answer = "errors"
+    is_undefined = table[answer].isna()
     outcomes = columns["outcome"].astype(str)
     lost = np.where(is_undefined, LOST[2], "")
     table["lost"] = np.where(outcomes == OUTCOMES[Scored], lost, outcomes)
+    table["unit"] = _units(run, columns, table)
+    categories = totals(scale.categories)
+    at_level = totals(scale.at_level)
+    is_true = _is_true(table["truth"], scale.categories)
+    right = (categories * is_true).sum(axis=1)
+    grave = right
+    if scale.level:
+        grave = (at_level * is_true).sum(axis=1)
+    mild = right - grave
+    table["is_right"] = right > 0
+    # Significant errors are on the level's side where one is of the level, others where one is not.
+    is_significant = table["significance"] == "significant"
+    table["is_graded"] = grave.where(is_significant, mild) > 0
+    return StressAnswers(run, scale, table, categories, at_level)
+
+
+def _units(run: RunFolder, columns: Frame, table: Frame) -> Codes:
+    """Return a number for each candidate that those of a patient or an equal reference share."""
     references = {record["study_id"]: record["reference"] for record in run.records()}
     texts = table["study_id"].map(references)
-    by_text = pd.factorize(texts.where(texts != "", table["study"]))[0]
-    patients = columns["patient"] if "patient" in columns else table["study"]
-    by_patient = patient_numbers(
-        [None if pd.isna(value) else value for value in patients]
-    )
-    table["unit"] = _joined(by_text, by_patient)
-    categories, at_level = (
-        Frame({name: total(part) for name, part in parts.items()}, index=counts.index)
-        for parts in (scale.categories, scale.at_level)
-    )
-    truths = table["truth"].fillna("").astype(str).str.split(",")
-    is_true = Frame({name: [name in truth for truth in truths] for name in categories})
-    right = (categories * is_true).sum(axis=1)
-    grave = (at_level * is_true).sum(axis=1) if scale.level else right
-    table["is_right"] = right > 0
-    table["is_graded"] = (
-        grave.where(table["significance"] == "significant", right - grave) > 0
-    )
-    return StressAnswers(run, scale, table, categories, at_level)
+    # Empty references are not equal: nothing is said of them.
+    by_text, _ = pd.factorize(texts.where(texts != "", table["study"]))
+    patients = table["study"]
+    if "patient" in columns:
+        patients = columns["patient"]
+    known: list[object] = []
+    for value in patients:
+        if pd.isna(value):
+            value = None
+        known.append(value)
+    by_patient = patient_numbers(known)
+    return _joined(by_text, by_patient)
+
+
+def _is_true(truths: pd.Series, categories: Iterable[str]) -> Frame:
+    """Return for each candidate which categories are right for its error."""
+    letters = truths.fillna("").astype(str).str.split(",")
+    columns: dict[str, list[bool]] = {}
+    for name in categories:
+        columns[name] = [name in truth for truth in letters]
+    return Frame(columns)
 
 
 def _joined(first: Codes, second: Codes) -> Codes:
@@ -180,12 +222,19 @@ def _joined(first: Codes, second: Codes) -> Codes:
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    n = int(first.max()) + 1 if len(first) else 0
-    n_second = int(second.max()) + 1 if len(second) else 0
-    links = coo_matrix(
-        (np.ones(len(first)), (first, n + second)), shape=(n + n_second,) * 2
-    )
-    return np.asarray(connected_components(links, directed=False)[1], np.intp)[first]
+    # A graph of both numbers, in which each row is a link between its two.
+    n_first = _n_codes(first)
+    n_all = n_first + _n_codes(second)
+    ends = (first, n_first + second)
+    links = coo_matrix((np.ones(len(first)), ends), shape=(n_all, n_all))
+    _, units = connected_components(links, directed=False)
+    return np.asarray(units, np.intp)[first]
+
+
+def _n_codes(codes: Codes) -> int:
+    if not len(codes):
+        return 0
+    return int(codes.max()) + 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,16 +255,19 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     `runs` are its repeats, or a folder of `judge stress`, which has all of them. Raises
     `JudgeError` for runs that are not repeats of one judge over the same candidates.
     """
-    sources = [runs] if isinstance(runs, RunFolder | str | Path) else [*runs]
-    opened = sorted(
-        (run for source in sources for run in _open(source)), key=lambda r: r.repeat
-    )
+    if isinstance(runs, RunFolder | str | Path):
+        runs = [runs]
+    opened: list[RunFolder] = []
+    for source in runs:
+        opened += _open(source)
+    opened.sort(key=lambda run: run.repeat)
     if not opened:
         raise JudgeError("name a run, or a folder of judge stress")
     first, *others = opened
     repeats = {first.repeat: first}
     for run in others:
-        if differing := {*_judge_of(first)} ^ {*_judge_of(run)}:
+        differing = {*_judge_of(first)} ^ {*_judge_of(run)}
+        if differing:
             raise JudgeError(
                 f"{first.path} and {run.path} differ ({', '.join(sorted(differing))}); compare "
                 "judges with judge compare --by change"
@@ -232,9 +284,9 @@ def _open(source: RunLike) -> list[RunFolder]:
     if isinstance(source, RunFolder):
         return [source]
     manifests = sorted(Path(source, RUNS).glob(f"*/{MANIFEST}"))
-    return [RunFolder.open(manifest.parent) for manifest in manifests] or [
-        RunFolder.open(source)
-    ]
+    if not manifests:
+        return [RunFolder.open(source)]
+    return [RunFolder.open(manifest.parent) for manifest in manifests]
 
 
 def _judge_of(run: RunFolder) -> list[str]:
@@ -244,61 +296,83 @@ def _judge_of(run: RunFolder) -> list[str]:
 
 def _report(repeats: Sequence[StressAnswers]) -> StressFigures:
     first = repeats[0]
-    scale, manifest, table = first.scale, first.run.manifest, first.table
-    score, unchanged = scale.score, table[table["group"] == "unchanged"]
-    runs = f"runs:{len(repeats)}+{short_digest(answers.run.signature for answers in repeats)}"
-    signature = [
-        f"stress:{FORMAT}",
-        *_judge_of(first.run),
-        runs,
-        f"version:{version()}",
-    ]
+    scale = first.scale
+    manifest = first.run.manifest
+    table = first.table
     recognised = manifest.recognised and manifest.recognised.model_dump()
+    judge = {
+        "name": manifest.judge.name,
+        "version": manifest.judge.version,
+        "note": manifest.judge.note,
+    }
+    level = None
+    if scale.level:
+        level = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
+    score = None
+    if scale.score:
+        score = {
+            "name": scale.score.name,
+            "label": scale.score.label,
+            "higher_is_better": scale.score.higher_is_better,
+        }
+    candidates = {
+        "n_studies": table["study"].nunique(),
+        "n_candidates": len(table),
+        "n_units": table["unit"].nunique(),
+    }
+    errors = table[table["group"] == "error"]
+    is_unchanged = table["group"] == "unchanged"
+    reworded = table[is_unchanged & (table["change"] != IDENTICAL)]
     data: dict[str, Any] = {
         "format": FORMAT,
         "rubric": manifest.rubric,
-        "judge": {
-            "name": manifest.judge.name,
-            "version": manifest.judge.version,
-            "note": manifest.judge.note,
-        },
+        "judge": judge,
         "recognised": recognised,
         "prompt": manifest.prompt or None,
-        "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
-        if scale.level
-        else None,
-        "score": score
-        and {
-            name: getattr(score, name) for name in ("name", "label", "higher_is_better")
-        },
-        "runs": [
-            {
-                "path": str(run.path),
-                "signature": run.signature,
-                "lost": _counts(table)["lost"],
-            }
-            for run, table in ((answers.run, answers.table) for answers in repeats)
-        ],
-        "candidates": {
-            "n_studies": table["study"].nunique(),
-            "n_candidates": len(table),
-            "n_units": table["unit"].nunique(),
-        },
+        "level": level,
+        "score": score,
+        "runs": [_run_data(answers) for answers in repeats],
+        "candidates": candidates,
         "detection": _by_change(first, "error", "class", _detected),
-        "detection_all": _detected(first, table[table["group"] == "error"]),
+        "detection_all": _detected(first, errors),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
-        "false_alarms_all": _alarms(first, unchanged[unchanged["change"] != IDENTICAL]),
+        "false_alarms_all": _alarms(first, reworded),
         "stability": _stability(repeats),
-        "hostile": [
-            {"id": study_id, "effect": effect}
-            for part in first.changes("hostile").values()
-            for study_id, effect in _effects(first, part).items()
-            if effect != "same"
-        ],
+        "hostile": _changed_by_hostile(first),
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
-        "signature": signature_line(signature),
+        "signature": _signature(repeats),
     }
     return StressFigures(first, data)
+
+
+def _signature(repeats: Sequence[StressAnswers]) -> str:
+    digest = short_digest(answers.run.signature for answers in repeats)
+    parts = [
+        f"stress:{FORMAT}",
+        *_judge_of(repeats[0].run),
+        f"runs:{len(repeats)}+{digest}",
+        f"version:{version()}",
+    ]
+    return signature_line(parts)
+
+
+def _run_data(answers: StressAnswers) -> dict[str, Any]:
+    counts = _counts(answers.table)
+    return {
+        "path": str(answers.run.path),
+        "signature": answers.run.signature,
+        "lost": counts["lost"],
+    }
+
+
+def _changed_by_hostile(answers: StressAnswers) -> list[dict[str, Any]]:
+    """Return the candidates whose answer a hostile text changed, and how."""
+    changed: list[dict[str, Any]] = []
+    for part in answers.changes("hostile").values():
+        for study_id, effect in _effects(answers, part).items():
+            if effect != "same":
+                changed.append({"id": study_id, "effect": effect})
+    return changed
 
 
 Figures = Callable[[StressAnswers, Frame], dict[str, Any]]
@@ -332,10 +406,13 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     Right significance: an error of the right category is on the truth's side of the rubric's level;
     errors on which radiologists would differ are not counted.
     """
-    read, scale = part[part["lost"] == ""], answers.scale
-    rates: dict[str, Any] = dict.fromkeys(
-        ("found", "right_category", "right_significance")
-    )
+    read = part[part["lost"] == ""]
+    scale = answers.scale
+    rates: dict[str, Any] = {
+        "found": None,
+        "right_category": None,
+        "right_significance": None,
+    }
     if scale.errors:
         rates["found"] = _rate(read["errors"] > 0, read["unit"])
     if scale.errors and scale.is_shared:
@@ -348,30 +425,39 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
 
 def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     """`score_change` is the mean over studies of the score less that of the identical report."""
-    read, scale = part[part["lost"] == ""], answers.scale
-    rates = {
-        "significant": _rate(read["level"] > 0, read["unit"]) if scale.level else None,
-        "any": _rate(read["errors"] > 0, read["unit"]) if scale.errors else None,
-    }
+    read = part[part["lost"] == ""]
+    scale = answers.scale
+    significant = None
+    if scale.level:
+        significant = _rate(read["level"] > 0, read["unit"])
+    any_error = None
+    if scale.errors:
+        any_error = _rate(read["errors"] > 0, read["unit"])
     unchanged = answers.table[answers.table["change"] == IDENTICAL]
     identical = unchanged.set_index("study")["score"]
     change = None
-    if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
+    # The identical report has no change from itself.
+    is_identical = (part["change"] == IDENTICAL).any()
+    if scale.score and len(identical) and not is_identical:
         before = read["study"].map(identical).astype(float)
         moves = (read["score"].astype(float) - before).dropna()
         units = read["unit"][moves.index].to_numpy()
         mean = mean_interval(moves.to_list(), units=units)
         change = {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
-    return {**_counts(part), **rates, "score_change": change}
+    return {
+        **_counts(part),
+        "significant": significant,
+        "any": any_error,
+        "score_change": change,
+    }
 
 
 def _hostile(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     """A candidate without any answer, as when a server is down, is in no denominator."""
     effects = _effects(answers, part)
     by_effect = {effect: int((effects == effect).sum()) for effect in EFFECTS}
-    changed = _rate(
-        effects != "same", part.set_index("study_id")["unit"][effects.index]
-    )
+    units = part.set_index("study_id")["unit"]
+    changed = _rate(effects != "same", units[effects.index])
     return {"n": len(effects), "made": len(part), "changed": changed, **by_effect}
 
 
@@ -382,18 +468,24 @@ def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
     the text; for a rubric without errors, its score. `fewer` and `more` hold for the errors in
     total and of the level; `unreadable` is an answer where only the one without the text is read.
     """
-    table, scale = answers.table, answers.scale
+    table = answers.table
+    scale = answers.scale
     row_of = pd.Series(table.index, index=table["study_id"])
     part = part[part["base"].isin(row_of.index)]
     before = table.loc[row_of[part["base"]]]
     was_read = (before["lost"] == "").to_numpy()
     has_answer = part["lost"].isin(["", LOST[0]]).to_numpy()
-    part = part[was_read & has_answer]
-    before = before[was_read & has_answer]
-    totals = ["errors"] if scale.errors else ["score"]
-    if scale.errors and scale.level:
-        totals.append("level")
-    moved = part[totals].to_numpy(dtype=float) - before[totals].to_numpy(dtype=float)
+    can_compare = was_read & has_answer
+    part = part[can_compare]
+    before = before[can_compare]
+    totals = ["score"]
+    if scale.errors:
+        totals = ["errors"]
+        if scale.level:
+            totals.append("level")
+    values_after = part[totals].to_numpy(dtype=float)
+    values_before = before[totals].to_numpy(dtype=float)
+    moved = values_after - values_before
     is_same = (np.abs(moved) <= ROUNDING).all(axis=1)
     for counts in (answers.categories, answers.at_level):
         after = counts.loc[part.index].to_numpy()
@@ -402,6 +494,7 @@ def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
     is_less = (moved <= 0).all(axis=1) & bool(scale.errors)
     is_more = (moved >= 0).all(axis=1) & bool(scale.errors)
     is_lost = part["lost"].to_numpy() != ""
+    # The first case that holds counts: a lost answer is no other effect.
     cases = [is_lost, is_same, is_less & ~is_more, is_more & ~is_less]
     effects = np.select(cases, ["unreadable", "same", "fewer", "more"], "other")
     return pd.Series(effects, part["study_id"], dtype=str)
@@ -415,7 +508,8 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
     """
     if len(repeats) < 2:
         return None
-    scale, table = repeats[0].scale, repeats[0].table
+    scale = repeats[0].scale
+    table = repeats[0].table
     is_read = np.all([answers.table["lost"] == "" for answers in repeats], axis=0)
 
     def by_repeat(name: str) -> Frame:
@@ -424,13 +518,22 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
 
     flips = None
     if scale.errors:
-        clean = by_repeat("level" if scale.level else "errors") == 0
-        flips = _rate(clean.any(axis=1) & ~clean.all(axis=1), table["unit"][is_read])
-    scores = by_repeat("score").dropna() if scale.score else Frame()
+        counted = "errors"
+        if scale.level:
+            counted = "level"
+        clean = by_repeat(counted) == 0
+        is_flip = clean.any(axis=1) & ~clean.all(axis=1)
+        flips = _rate(is_flip, table["unit"][is_read])
+    score_sd = None
+    if scale.score:
+        scores = by_repeat("score").dropna()
+        if len(scores):
+            mean_variance = scores.var(axis=1).mean()
+            score_sd = math.sqrt(mean_variance)
     return {
         "repeats": len(repeats),
         "n": int(is_read.sum()),
         "lost": int((~is_read).sum()),
         "flips": flips,
-        "score_sd": math.sqrt(scores.var(axis=1).mean()) if len(scores) else None,
+        "score_sd": score_sd,
     }

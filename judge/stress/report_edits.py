@@ -169,7 +169,9 @@ class InjectedError:
         """`significant`, `insignificant` or `doubtful`."""
         if self.is_doubtful:
             return "doubtful"
-        return "significant" if self.is_significant else "insignificant"
+        if self.is_significant:
+            return "significant"
+        return "insignificant"
 
 
 Change = tuple[tuple[Edit, ...], InjectedError | None]

@@ -77,7 +77,8 @@ def highlights(
 ) -> dict[str, list[Segment]]:
     """Return both reports, cut into segments, with the words marked that `errors` speak of."""
     marked = {}
-    for side, text in {"reference": reference, "candidate": candidate}.items():
+    sides = {"reference": reference, "candidate": candidate}
+    for side, text in sides.items():
         report = _Report(text)
         in_candidate = side == "candidate"
         marks: list[tuple[Span, int]] = []
@@ -90,21 +91,23 @@ def highlights(
 
 def segments(text: str, marks: Sequence[tuple[Span, int]]) -> list[Segment]:
     """Return `text` cut where a mark begins or ends; neighbours differ in their errors."""
-    changes: dict[int, Counter[int]] = defaultdict(
-        Counter, {0: Counter(), len(text): Counter()}
-    )
+    changes: dict[int, Counter[int]] = defaultdict(Counter)
+    changes[0] = Counter()
+    changes[len(text)] = Counter()
     for (start, end), error in marks:
         changes[start][error] += 1
         changes[end][error] -= 1
     parts: list[Segment] = []
     active: Counter[int] = Counter()
     for start, end in pairwise(sorted(changes)):
+        # The sum of counters has positive counts only: what ended here is gone.
         active += changes[start]
         errors = sorted(active)[:_MAX_ERRORS]
+        piece = text[start:end]
         if parts and parts[-1]["errors"] == errors:
-            parts[-1]["text"] += text[start:end]
+            parts[-1]["text"] += piece
         else:
-            parts.append({"text": text[start:end], "errors": errors})
+            parts.append({"text": piece, "errors": errors})
     return parts
 
 
@@ -118,14 +121,20 @@ class _Report:
         self.places = [match.span() for match in matches]
 
     def span(self, start: int, end: int) -> Span:
-        return self.places[start][0], self.places[end - 1][1]
+        first, _ = self.places[start]
+        _, last = self.places[end - 1]
+        return first, last
 
     def find(self, phrase: Sequence[str]) -> list[Span]:
-        return [
-            self.span(start, start + len(phrase))
-            for start, token in enumerate(self.tokens)
-            if token == phrase[0] and self.tokens[start : start + len(phrase)] == phrase
-        ]
+        spans = []
+        for start, token in enumerate(self.tokens):
+            # One word first: to cut a piece at each place is slow in a long report.
+            if token != phrase[0]:
+                continue
+            end = start + len(phrase)
+            if self.tokens[start:end] == phrase:
+                spans.append(self.span(start, end))
+        return spans
 
 
 def _spans(
@@ -133,37 +142,52 @@ def _spans(
 ) -> list[Span]:
     edit = error["edit"]
     if edit and in_candidate:
-        return (
-            []
-            if edit["kind"] == "insert"
-            else sentences(report.text)[edit["line"] :][:1]
-        )
+        if edit["kind"] == "insert":
+            return []
+        # Slices, since a line that a record names may lie behind the report's end.
+        from_line = sentences(report.text)[edit["line"] :]
+        return from_line[:1]
+    phrases = list(_quotes(error["text"]))
+    phrases += map(_tokens, error.get("quotes", ()))
     quoted: list[Span] = []
-    for phrase in (*_quotes(error["text"]), *map(_tokens, error.get("quotes", ()))):
-        spans = report.find(phrase) if phrase else []
-        quoted += spans if len(phrase) > 1 or len(spans) == 1 else []
-    return quoted or _shared_phrases(
-        edit["corrected"] if edit else error["text"], report
-    )
+    for phrase in phrases:
+        if not phrase:
+            continue
+        spans = report.find(phrase)
+        # Of a single word that occurs several times nobody knows which is meant.
+        if len(phrase) > 1 or len(spans) == 1:
+            quoted += spans
+    if quoted:
+        return quoted
+    text = error["text"]
+    if edit:
+        text = edit["corrected"]
+    return _shared_phrases(text, report)
 
 
 def _quotes(text: str) -> Iterator[list[str]]:
     for match in _QUOTED.finditer(text):
-        for part in _GAP.split("".join(filter(None, match.groups()))):
+        quoted = "".join(filter(None, match.groups()))
+        for part in _GAP.split(quoted):
             phrase = _tokens(part)
             if len(phrase) > 1 or any(map(_is_distinctive, phrase)):
                 yield phrase
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the tokens of `text` from its first word to its last."""
     tokens = [match.group().casefold() for match in _TOKEN.finditer(text)]
     words = [place for place, token in enumerate(tokens) if token[0].isalnum()]
-    return tokens[words[0] : words[-1] + 1] if words else []
+    if not words:
+        return []
+    first, last = words[0], words[-1]
+    return tokens[first : last + 1]
 
 
 def _shared_phrases(text: str, report: _Report) -> list[Span]:
     """Return whole phrases of `text` that name a finding and that the report has too."""
-    wanted, tokens = _tokens(text)[:_MAX_WANTED], report.tokens
+    wanted = _tokens(text)[:_MAX_WANTED]
+    tokens = report.tokens
     begins: dict[str, list[int]] = defaultdict(list)
     for place, token in enumerate(wanted):
         if _says_something(token) and len(begins[token]) < _MAX_STARTS:
@@ -171,38 +195,64 @@ def _shared_phrases(text: str, report: _Report) -> list[Span]:
     phrases: list[tuple[int, int]] = []
     start = 0
     while start < len(tokens):
-        starts = begins.get(tokens[start], ())
-        shared = [(_n_common(wanted, at, tokens, start), -at) for at in starts]
-        length, at = max(shared, default=(0, 0))
+        length, at = _longest(wanted, begins, tokens, start)
         while length and not _says_something(tokens[start + length - 1]):
             length -= 1
-        is_whole = _is_whole(tokens, start, length) and _is_whole(wanted, -at, length)
-        if is_whole and any(map(_is_distinctive, tokens[start : start + length])):
-            phrases.append((start, start + length))
+        end = start + length
+        is_whole = _is_whole(tokens, start, length) and _is_whole(wanted, at, length)
+        if is_whole and any(map(_is_distinctive, tokens[start:end])):
+            phrases.append((start, end))
         start += max(length, 1)
     single = Counter(tokens[start] for start, end in phrases if end - start == 1)
-    return [
-        report.span(start, end)
-        for start, end in phrases
-        if end - start > 1 or single[tokens[start]] == 1
-    ]
+    spans = []
+    for start, end in phrases:
+        is_phrase = end - start > 1
+        if is_phrase or single[tokens[start]] == 1:
+            spans.append(report.span(start, end))
+    return spans
+
+
+def _longest(
+    wanted: Sequence[str],
+    begins: Mapping[str, Sequence[int]],
+    tokens: Sequence[str],
+    start: int,
+) -> tuple[int, int]:
+    """Return the length and the place of the longest part of `wanted` that begins at `start`."""
+    length, at = 0, 0
+    # Places ascend: of equally long parts the first is taken.
+    for place in begins.get(tokens[start], ()):
+        n = _n_common(wanted, place, tokens, start)
+        if n > length:
+            length, at = n, place
+    return length, at
 
 
 def _is_whole(tokens: Sequence[str], start: int, length: int) -> bool:
     """Whether no word beside a sequence belongs to it; words that describe may precede it."""
-    behind = islice(tokens, start + length, None)
-    noun = next((token for token in behind if token not in MODIFIERS), "")
-    before = tokens[start - 1] if start else ""
+    noun = ""
+    for token in islice(tokens, start + length, None):
+        if token not in MODIFIERS:
+            noun = token
+            break
+    before = ""
+    if start:
+        before = tokens[start - 1]
     return not (_names_something(before) or _names_something(noun))
 
 
 def _names_something(token: str) -> bool:
-    return token in _HYPHENS or (token[:1].isalpha() and token not in _NO_NAMES)
+    if token in _HYPHENS:
+        return True
+    return token[:1].isalpha() and token not in _NO_NAMES
 
 
 def _n_common(left: Sequence[str], i: int, right: Sequence[str], j: int) -> int:
     longest = min(len(left) - i, len(right) - j)
-    return next((n for n in range(longest) if left[i + n] != right[j + n]), longest)
+    for n in range(longest):
+        if left[i + n] != right[j + n]:
+            return n
+    return longest
 
 
 def _says_something(token: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -22,14 +22,18 @@ def audit(
     record: Mapping[str, Any], rubric: Rubric, *, raw: bool, has_colour: bool
 ) -> Iterator[RenderableType]:
     """Yield what shows a study's record; without colour the marked words are in brackets."""
-    inferred = ", inferred" if record["class_inferred"] else ""
-    study_class = f"{record['study_class'] or 'no class'}{inferred}"
+    study_class = record["study_class"] or "no class"
+    if record["class_inferred"]:
+        study_class += ", inferred"
     yield _line(f"Study {record['study_id']} ({study_class})", "bold")
     for name, value in record["fields"].items():
         if value is not None:
             yield _line(str(value), lead=f"{name}: ")
     view = judged_view(record, rubric)
-    styles = [_style(_grade(item, rubric)) for item in view["items"]]
+    styles = []
+    for item in view["items"]:
+        grade = _grade(item, rubric)
+        styles.append(_style(grade))
     for side in ("reference", "candidate"):
         yield from _heading(capital(side))
         yield _marked(view[side], styles, has_colour=has_colour)
@@ -40,16 +44,24 @@ def audit(
         yield _line(record["detail"] or "(nothing more is known)")
     if raw:
         yield from _heading("Raw answer")
-        yield _line(record["answer"]["text"] if record["answer"] else "(there is none)")
+        # A study can fail before the judge has replied.
+        answer = record["answer"]
+        text = "(there is none)"
+        if answer:
+            text = answer["text"]
+        yield _line(text)
 
 
 def _line(text: str | Text, style: str = "", lead: str = "") -> RenderableType:
     """Return a line; on a narrow terminal its text is indented behind `lead`."""
-    shown = Text(harmless(text), style) if isinstance(text, str) else text
+    shown = text
+    if isinstance(text, str):
+        shown = Text(harmless(text), style)
     if not lead:
         return shown
+    before = Text(harmless(lead), style)
     grid = Table.grid()
-    grid.add_row(Text(harmless(lead), style), shown)
+    grid.add_row(before, shown)
     return grid
 
 
@@ -63,18 +75,21 @@ def _marked(
 ) -> Text:
     text = Text()
     for segment in segments:
-        words, errors = harmless(segment["text"]), segment["errors"]
+        words = harmless(segment["text"])
+        errors = segment["errors"]
         if not errors:
             text.append(words)
             continue
-        style = min(
-            styles[error] for error in errors
-        )  # the gravest: "red" before "yellow"
-        text.append(words if has_colour else f"[{words}]", f"{style} underline")
-        text.append(
-            f"({','.join(str(error + 1) for error in errors)})", f"{style} bold"
-        )
-    return text or Text("(empty)")
+        # The gravest, since "red" sorts before "yellow".
+        style = min(styles[error] for error in errors)
+        if not has_colour:
+            words = f"[{words}]"
+        numbers = ",".join(str(error + 1) for error in errors)
+        text.append(words, f"{style} underline")
+        text.append(f"({numbers})", f"{style} bold")
+    if not text:
+        return Text("(empty)")
+    return text
 
 
 def _annotation(
@@ -85,15 +100,18 @@ def _annotation(
         yield from _heading(f"Scores: {', '.join(scores)}")
     for check in rubric.with_role("check"):
         yield _line(_measured(measures, check, ": "))
+    items = view["items"]
     if rubric.editor:
-        yield from _heading(f"Corrections of the candidate: {len(view['items'])}")
-        yield from _edit(view["edits"], view["items"], rubric)
+        yield from _heading(f"Corrections of the candidate: {len(items)}")
+        yield from _edit(view["edits"], items, rubric)
     else:
         yield from _graded(view, measures, rubric)
     for listed in view["lists"]:
-        n = _counted(listed["n"], len(listed["texts"]))
-        yield from _heading(f"{capital(rubric.kind(listed['kind']).plural)}: {n}")
-        for text in listed["texts"]:
+        texts = listed["texts"]
+        n = _counted(listed["n"], len(texts))
+        kind = rubric.kind(listed["kind"])
+        yield from _heading(f"{capital(kind.plural)}: {n}")
+        for text in texts:
             yield _line(text or NO_TEXT, lead="- ")
     if view["explanation"]:
         yield from _heading("The judge's explanation")
@@ -104,53 +122,85 @@ def _annotation(
 
 def _measured(measures: Measures, measure: Measure, between: str = " ") -> str:
     value = measures[measure.name]
-    text = f"undefined ({measure.undefined})" if value is None else number(value)
-    return f"{measure.label}{between}{text}{measure.unit and ' ' + measure.unit}"
+    if value is None:
+        text = f"undefined ({measure.undefined})"
+    else:
+        text = number(value)
+    if measure.unit:
+        text += f" {measure.unit}"
+    return f"{measure.label}{between}{text}"
 
 
 def _graded(
     view: Mapping[str, Any], measures: Measures, rubric: Rubric
 ) -> Iterator[RenderableType]:
     for kind in rubric.graded:
-        for grade in rubric.facet(str(kind.graded_by)).labels:
-            graded = [
-                (place, item)
-                for place, item in enumerate(view["items"], 1)
-                if item["kind"] == kind.name and item["grade"] == grade.name
-            ]
-            counts = rubric.counting(kind.name, {str(kind.graded_by): grade.name})
-            numbers = [measures[measure.name] for measure in counts]
-            n = None if None in numbers else sum(filter(None, numbers))
-            shown = _counted(n if counts else len(graded), len(graded))
+        graded_by = str(kind.graded_by)
+        for grade in rubric.facet(graded_by).labels:
+            graded = []
+            for place, item in enumerate(view["items"], 1):
+                if item["kind"] == kind.name and item["grade"] == grade.name:
+                    graded.append((place, item))
+            n: float | None = len(graded)
+            counts = rubric.counting(kind.name, {graded_by: grade.name})
+            if counts:
+                n = _sum_of(measures[measure.name] for measure in counts)
+            shown = _counted(n, len(graded))
             yield from _heading(f"{capital(grade.label)} {kind.plural}: {shown}")
             for place, item in graded:
-                yield _line(_item_text(item, rubric), _style(grade), f"{place}. ")
+                text = _item_text(item, rubric)
+                yield _line(text, _style(grade), lead=f"{place}. ")
+
+
+def _sum_of(numbers: Iterable[float | None]) -> float | None:
+    """Return the sum, None where one of the numbers is not known."""
+    total = 0.0
+    for value in numbers:
+        if value is None:
+            return None
+        total += value
+    return total
 
 
 def _counted(n: float | None, n_listed: int) -> str:
     """Return a number of items, and how many are listed, where an answer or a panel has others."""
-    shown = "undefined" if n is None else f"{n:g}"
-    return shown if n == n_listed else f"{shown} ({n_listed} listed)"
+    shown = "undefined"
+    if n is not None:
+        shown = f"{n:g}"
+    if n != n_listed:
+        shown += f" ({n_listed} listed)"
+    return shown
 
 
 def _edit(
     edits: Sequence[Row], items: Sequence[Mapping[str, Any]], rubric: Rubric
 ) -> Iterator[RenderableType]:
     """Yield the candidate's lines, taken out (-) or put in (+), then errors without an edit."""
-    lines = ["" if row["line"] is None else str(row["line"]) for row in edits]
-    width = max((1, *map(len, lines)))
+    lines = []
+    for row in edits:
+        # A line that is put in has no number of its own.
+        line = ""
+        if row["line"] is not None:
+            line = str(row["line"])
+        lines.append(line)
+    width = max(map(len, lines), default=0)
+    width = max(width, 1)
     for row, line in zip(edits, lines, strict=True):
-        kind, error = row["kind"], row["error"]
+        kind = row["kind"]
+        error = row["error"]
+        lead = f"{line:>{width}}  "
         if kind == "same":
-            yield _line(_worded(row, "out", ""), lead=f"  {line:>{width}}  ")
+            same = _worded(row, "out", "")
+            yield _line(same, lead=f"  {lead}")
         if kind in ("change", "delete"):
-            yield _line(
-                _worded(row, "out", "red strike"), "red", f"- {line:>{width}}  "
-            )
+            taken_out = _worded(row, "out", "red strike")
+            yield _line(taken_out, "red", lead=f"- {lead}")
         if kind in ("change", "insert"):
-            yield _line(_worded(row, "in", "green"), "green", f"+ {line:>{width}}  ")
+            put_in = _worded(row, "in", "green")
+            yield _line(put_in, "green", lead=f"+ {lead}")
         if error is not None:
-            yield _error(items[error], rubric, f"  {'':{width}}    {error + 1}. ")
+            margin = " " * width
+            yield _error(items[error], rubric, f"  {margin}    {error + 1}. ")
     for place, item in enumerate(items, 1):
         if item["edit"] is None:
             yield _error(item, rubric, f"{place}. ")
@@ -158,38 +208,56 @@ def _edit(
 
 def _error(item: Mapping[str, Any], rubric: Rubric, lead: str) -> RenderableType:
     grade = _grade(item, rubric)
-    return _line(
-        f"[{grade.label}] {_item_text(item, rubric)}".rstrip(), _style(grade), lead
-    )
+    text = f"[{grade.label}] {_item_text(item, rubric)}"
+    return _line(text.rstrip(), _style(grade), lead)
 
 
 def _worded(row: Row, change: str, style: str) -> Text:
     """Return one side of a row, in which the words that stay are plain."""
     text = Text()
     for kind, words in row["pieces"]:
-        if kind in ("same", change):
-            text.append(harmless(words), style if kind == change else "")
+        if kind == change:
+            text.append(harmless(words), style)
+        elif kind == "same":
+            text.append(harmless(words), "")
     return text
 
 
 def _item_text(item: Mapping[str, Any], rubric: Rubric) -> str:
     kind = rubric.kind(item["kind"])
-    facets = [rubric.facet(name) for name in kind.facets if name != kind.graded_by]
     before: list[str] = []
-    for facet in facets:
-        before += map(facet.text, item["labels"].get(facet.name, ()))
+    for name in kind.facets:
+        # The grade stands in the heading above, or in brackets before the text.
+        if name == kind.graded_by:
+            continue
+        facet = rubric.facet(name)
+        labels = item["labels"].get(name, ())
+        before += map(facet.text, labels)
     if item["side"]:
         before.append(f"in the {item['side']}")
     if item["links"]:
-        before.append(f"with {', '.join(str(link + 1) for link in item['links'])}")
-    text = item["text"] or ("" if item["edit"] else NO_TEXT)
-    text += "".join(f' ("{quote}")' for quote in item["quotes"])
-    return ": ".join(filter(None, (", ".join(before), text)))
+        numbers = ", ".join(str(link + 1) for link in item["links"])
+        before.append(f"with {numbers}")
+    text = str(item["text"] or "")
+    if not text and not item["edit"]:
+        text = NO_TEXT
+    for quote in item["quotes"]:
+        text += f' ("{quote}")'
+    described = ", ".join(before)
+    if not described:
+        return text
+    if not text:
+        return described
+    return f"{described}: {text}"
 
 
 def _grade(item: Mapping[str, Any], rubric: Rubric) -> Label:
-    return rubric.facet(str(rubric.kind(item["kind"]).graded_by))[item["grade"]]
+    kind = rubric.kind(item["kind"])
+    grades = rubric.facet(str(kind.graded_by))
+    return grades[item["grade"]]
 
 
 def _style(grade: Label) -> str:
-    return "red" if grade.is_grave else "yellow"
+    if grade.is_grave:
+        return "red"
+    return "yellow"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, TypedDict
 
-from judge.rubrics.contract import Kind, Rubric
+from judge.rubrics.contract import Kind, Measure, Rubric
 from judge.sentences import lines
 from judge.study.marks import highlights
 from judge.types import Measures
@@ -33,13 +33,11 @@ class Row(TypedDict):
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return a record as a run's page shows it: `judged_view` with ids, fields and the answer."""
-    return {
-        **{name: record[name] for name in _STUDY},
-        **judged_view(record, rubric),
-        "fields": {
-            name: value for name, value in record["fields"].items() if value is not None
-        },
-    }
+    view = {name: record[name] for name in _STUDY}
+    view |= judged_view(record, rubric)
+    fields = record["fields"].items()
+    view["fields"] = {name: value for name, value in fields if value is not None}
+    return view
 
 
 def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
@@ -49,26 +47,37 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     number of items, `edits` the rows of the candidate's edit, None without an editor.
     """
     annotation = record["annotation"]
+    reference = record["reference"]
+    candidate = record["candidate"]
     items = graded_items(annotation, rubric)
-    is_edited = annotation and rubric.editor
-    return {
-        **{name: record[name] for name in _END},
-        **highlights(record["reference"], record["candidate"], items),
-        "items": items,
-        "lists": _plain_lists(record, rubric),
-        "explanation": annotation["explanation"] if annotation else "",
-        "warnings": _warnings(annotation) if annotation else [],
-        "differs": _stated_otherwise(record, items, rubric),
-        "edits": list(edit_rows(record["candidate"], items)) if is_edited else None,
-    }
+    explanation = ""
+    warnings: list[str] = []
+    edits = None
+    if annotation:
+        explanation = annotation["explanation"]
+        warnings = _warnings(annotation)
+        if rubric.editor:
+            edits = list(edit_rows(candidate, items))
+    view = {name: record[name] for name in _END}
+    view |= highlights(reference, candidate, items)
+    view["items"] = items
+    view["lists"] = _plain_lists(record, rubric)
+    view["explanation"] = explanation
+    view["warnings"] = warnings
+    view["differs"] = _stated_otherwise(record, items, rubric)
+    view["edits"] = edits
+    return view
 
 
 def _warnings(annotation: Mapping[str, Any]) -> list[str]:
     """Return the warnings about an answer, and those about its items with the item's text."""
+    # A dict, since two items can have one text: each sentence is said once, in order.
     said: dict[str, None] = {}
     for item in annotation["items"]:
         for warning in item.get("warnings", ()):
-            text = item["text"] or item["edit"]["corrected"]
+            text = item["text"]
+            if not text:
+                text = item["edit"]["corrected"]
             said[f"{warning}: {text}"] = None
     return [*annotation["warnings"], *said]
 
@@ -80,13 +89,22 @@ def graded_items(
     if annotation is None:
         return []
     graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
-    items, graded = annotation["items"], []
+    items = annotation["items"]
     rows = [row for row, item in enumerate(items) if item["kind"] in graded_by]
-    for item in (items[row] for row in rows):
-        (grade,) = item["labels"][graded_by[item["kind"]]]
-        links = [rows.index(link) for link in item["links"] if link in rows]
-        texts = [items[link]["text"] for link in item["links"] if link not in rows]
-        graded.append({**item, "grade": grade, "links": links, "quotes": texts})
+    graded = []
+    for row in rows:
+        item = items[row]
+        facet = graded_by[item["kind"]]
+        (grade,) = item["labels"][facet]
+        # Links count all items of the answer; the graded ones are numbered by themselves.
+        links = []
+        quotes = []
+        for link in item["links"]:
+            if link in rows:
+                links.append(rows.index(link))
+            else:
+                quotes.append(items[link]["text"])
+        graded.append({**item, "grade": grade, "links": links, "quotes": quotes})
     return graded
 
 
@@ -94,37 +112,54 @@ def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, An
     """Return for each kind that is not graded the number, as measured, and the texts."""
     if record["annotation"] is None:
         return []
+    measures = record["measures"]
     lists: list[dict[str, Any]] = []
     for kind in rubric.kinds:
-        if kind not in rubric.graded:
-            items = [i for i in record["annotation"]["items"] if i["kind"] == kind.name]
-            texts = [_labelled(item, kind, rubric) for item in items]
-            if not kind.is_listed:
-                texts = _stated(record["measures"], kind, rubric)
-            counts = [
-                m
-                for m in rubric.counting(kind.name, {})
-                if m.counts and not m.counts.labels
-            ]
-            n = record["measures"][counts[0].name] if counts else len(texts)
-            if n is not None or texts:  # else a reader was not asked for them
-                lists.append({"kind": kind.name, "n": n, "texts": texts})
+        if kind in rubric.graded:
+            continue
+        if kind.is_listed:
+            items = record["annotation"]["items"]
+            of_kind = [item for item in items if item["kind"] == kind.name]
+            texts = [_labelled(item, kind, rubric) for item in of_kind]
+        else:
+            texts = _stated(measures, kind, rubric)
+        count = _count_of_all(kind, rubric)
+        n: float | None = len(texts)
+        if count is not None:
+            n = measures[count.name]
+        # A reader was not asked for what has neither a number nor a text.
+        if n is not None or texts:
+            lists.append({"kind": kind.name, "n": n, "texts": texts})
     return lists
+
+
+def _count_of_all(kind: Kind, rubric: Rubric) -> Measure | None:
+    """Return the measure that counts the items of a kind, whatever their labels."""
+    for measure in rubric.counting(kind.name, {}):
+        if measure.counts and not measure.counts.labels:
+            return measure
+    return None
 
 
 def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
     labels: list[str] = []
-    for facet in map(rubric.facet, kind.facets):
-        labels += map(facet.text, item["labels"].get(facet.name, ()))
-    return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
+    for name in kind.facets:
+        facet = rubric.facet(name)
+        labels += map(facet.text, item["labels"].get(name, ()))
+    text = str(item["text"])
+    if not labels:
+        return text
+    return f"{text} ({', '.join(labels)})"
 
 
 def _stated(measures: Measures, kind: Kind, rubric: Rubric) -> list[str]:
     stated = []
     for measure in rubric.measures:
-        counts, number = measure.counts, measures[measure.name]
+        number = measures[measure.name]
+        counts = measure.counts
         if counts is None or counts.kind != kind.name or not number:
             continue
+        # The finest counts only: those that sum over a facet would say the same again.
         if len(counts.labels) == len(kind.facets):
             stated.append(f"{measure.label}: {number}")
     return stated
@@ -135,20 +170,21 @@ def _stated_otherwise(
 ) -> list[dict[str, Any]]:
     """Return the grades of which an answer states another number of items than it lists."""
     differing: list[dict[str, Any]] = []
-    if record["annotation"] is None or not record["annotation"]["stated_counts"]:
+    annotation = record["annotation"]
+    if annotation is None or not annotation["stated_counts"]:
         return differing
+    measures = record["measures"]
     for kind in rubric.graded:
         graded_by = str(kind.graded_by)
+        of_kind = [item for item in items if item["kind"] == kind.name]
         for label in rubric.facet(graded_by).labels:
-            listed = sum(
-                i["kind"] == kind.name and i["grade"] == label.name for i in items
-            )
-            counts = rubric.counting(kind.name, {graded_by: label.name})
-            stated = sum(record["measures"][measure.name] for measure in counts)
+            grade = label.name
+            listed = sum(item["grade"] == grade for item in of_kind)
+            counts = rubric.counting(kind.name, {graded_by: grade})
+            stated = sum(measures[measure.name] for measure in counts)
             if counts and stated != listed:
-                differing.append(
-                    {"grade": label.name, "listed": listed, "stated": stated}
-                )
+                row = {"grade": grade, "listed": listed, "stated": stated}
+                differing.append(row)
     return differing
 
 
@@ -159,12 +195,16 @@ def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[R
     inserted: dict[int, list[int]] = defaultdict(list)
     for number, error in enumerate(errors):
         edit = error["edit"]
-        if edit and edit["kind"] == "insert":
-            inserted[len(report) if edit["line"] is None else edit["line"]].append(
-                number
-            )
-        elif edit:
-            changed[edit["line"]] = number
+        if not edit:
+            continue
+        place = edit["line"]
+        if edit["kind"] != "insert":
+            changed[place] = number
+        elif place is None:
+            inserted[len(report)].append(number)
+        else:
+            inserted[place].append(number)
+    # None stands for the end of the report, where lines can be put in too.
     for place, line in enumerate([*report, None]):
         for number in inserted[place]:
             corrected = errors[number]["edit"]["corrected"]
@@ -184,45 +224,66 @@ def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[R
                 "pieces": [("same", line)],
             }
             continue
-        edit = errors[changed[place]]["edit"]
-        pieces = changed_words(line, edit["corrected"])
+        number = changed[place]
+        edit = errors[number]["edit"]
         yield {
             "kind": edit["kind"],
             "line": place,
-            "error": changed[place],
-            "pieces": pieces,
+            "error": number,
+            "pieces": changed_words(line, edit["corrected"]),
         }
 
 
 def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
     """Return the words of a changed line in order: the same, taken out or put in."""
-    old, new = (re.findall(r"\w+\s*|\W\s*", line) for line in (old_line, new_line))
-    whole: list[tuple[Change, str]] = [("out", old_line), ("in", new_line)]
+    pieces = _pieces(_words(old_line), _words(new_line))
+    if not pieces:
+        pieces = [("out", old_line), ("in", new_line)]
+    return [(change, text) for change, text in pieces if text]
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"\w+\s*|\W\s*", line)
+
+
+def _pieces(old: Sequence[str], new: Sequence[str]) -> list[tuple[Change, str]]:
+    """Return the pieces of a changed line, none where it is replaced as a whole."""
     pieces: list[tuple[Change, str]] = []
-    if len(old) <= _MAX_WORDS >= len(new):
-        matcher = SequenceMatcher(None, old, new, autojunk=False)
-        if matcher.ratio() >= _LEAST_SHARED:
-            for kind, i, j, a, b in matcher.get_opcodes():
-                if kind == "equal":
-                    pieces.append(("same", "".join(old[i:j])))
-                else:
-                    pieces += [("out", "".join(old[i:j])), ("in", "".join(new[a:b]))]
-    return [(change, text) for change, text in pieces or whole if text]
+    if max(len(old), len(new)) > _MAX_WORDS:
+        return pieces
+    # Without autojunk, which would pass over the words that a long line repeats.
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _LEAST_SHARED:
+        return pieces
+    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+        old_text = "".join(old[start:end])
+        new_text = "".join(new[new_start:new_end])
+        if kind == "equal":
+            pieces.append(("same", old_text))
+        else:
+            pieces.append(("out", old_text))
+            pieces.append(("in", new_text))
+    return pieces
 
 
 def search_text(record: Mapping[str, Any]) -> str:
     """Return the text of a record that a search looks through."""
+    texts = [record["study_id"]]
+    for value in record["fields"].values():
+        if value is not None:
+            texts.append(str(cell(value)))
+    texts.append(record["reference"])
+    texts.append(record["candidate"])
     annotation = record["annotation"]
-    fields = [
-        str(cell(value)) for value in record["fields"].values() if value is not None
-    ]
-    texts = [record["study_id"], *fields, record["reference"], record["candidate"]]
     if annotation:
         for item in annotation["items"]:
-            texts += [item["text"], item["edit"] and item["edit"]["corrected"]]
+            texts.append(item["text"])
+            if item["edit"]:
+                texts.append(item["edit"]["corrected"])
         texts.append(annotation["explanation"])
     else:
-        texts += [record["reason"], record["detail"]]
+        texts.append(record["reason"])
+        texts.append(record["detail"])
     return "\n".join(filter(None, texts))
 
 
@@ -235,10 +296,17 @@ def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of an
         return None
     if isinstance(value, np.generic):
         value = value.item()
+    # Before int, of which bool is a subclass.
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return None if math.isnan(value) else str(value)
-        return int(value) if value.is_integer() else value
-    return value if isinstance(value, int | str) else str(value)
+        if math.isnan(value):
+            return None
+        if math.isinf(value):
+            return str(value)
+        if value.is_integer():
+            return int(value)
+        return value
+    if isinstance(value, int | str):
+        return value
+    return str(value)

@@ -47,18 +47,22 @@ class Citation:
 def _as_text(piece: str | Works) -> str:
     if isinstance(piece, str):
         return piece
-    return f" ({'; '.join(work.short for work in piece)})"
+    works = "; ".join(work.short for work in piece)
+    return f" ({works})"
 
 
 def _as_latex(piece: str | Works) -> str:
     if isinstance(piece, str):
-        return " ".join(latex(words) if words else "" for words in piece.split(" "))
-    return rf"~\cite{{{','.join(work.key for work in piece)}}}"
+        # Word by word, since `latex` drops the spaces at the ends of a piece.
+        return " ".join(latex(word) for word in piece.split(" "))
+    keys = ",".join(work.key for work in piece)
+    return rf"~\cite{{{keys}}}"
 
 
 def distinct(sources: Iterable[Source]) -> list[Source]:
     """Return the works, each once by its key, in their order."""
-    return list({source.key: source for source in sources}.values())
+    by_key = {source.key: source for source in sources}
+    return list(by_key.values())
 
 
 def program(version: str) -> Source:
@@ -81,11 +85,14 @@ def citation(
 ) -> Citation:
     """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
     version = manifest.version
-    model = f"of {summary.model} " if summary.model else ""
+    model = ""
+    if summary.model:
+        model = f"of {summary.model} "
     tool = f"judge {version}"
     if packages:
         tool = f"{_listed(packages)}, run with {tool}"
-    shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
+    # The keys of a dict: a statistic can be shown in both.
+    shown = list(dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare"))))
     n = counted(summary.n_studies, "study", "studies")
     begins = (
         f"The reports {model}on {n} (section {summary.section}) were compared with the "
@@ -98,57 +105,83 @@ def citation(
         (program(version),),
         f". {_judge(manifest)} {_coverage(manifest, summary)} ",
         f"Over all studies, {figures}. ",
-        *_intervals(summary, [*shown]),
+        *_intervals(summary, shown),
         f"The signature of the run is {summary.signature}.",
     ]
     return Citation(tuple(_in_one_line(piece) for piece in pieces if piece))
 
 
 def _in_one_line(piece: str | Works) -> str | Works:
-    return re.sub(r"\s+", " ", piece) if isinstance(piece, str) else piece
+    if isinstance(piece, str):
+        return re.sub(r"\s+", " ", piece)
+    return piece
 
 
 def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
-    has_interval = [s for s in shown if estimate_of(summary, s).low is not None]
-    methods = {one.interval_words: one.interval_sources for one in has_interval}
-    by = f" by {summary.intervals_by}" if summary.intervals_by else ""
+    # Statistics share methods: each is named once.
+    methods = {}
+    for statistic in shown:
+        estimate = estimate_of(summary, statistic)
+        if estimate.low is not None:
+            methods[statistic.interval_words] = statistic.interval_sources
+    if not methods:
+        return []
+    start = "95% confidence intervals (CI) were computed "
+    if summary.intervals_by:
+        start += f"by {summary.intervals_by} "
     pieces: list[str | Works] = []
-    for text, sources in methods.items():
-        start = ", " if pieces else f"95% confidence intervals (CI) were computed{by} "
-        pieces += [f"{start}{text}", tuple(map(source, sources))]
-    return [*pieces, ". "] if pieces else []
+    for text, keys in methods.items():
+        pieces.append(f"{start}{text}")
+        pieces.append(tuple(map(source, keys)))
+        start = ", "
+    pieces.append(". ")
+    return pieces
 
 
 def _judge(manifest: RunManifest) -> str:
-    judge, combined = manifest.judge, manifest.combined
+    judge = manifest.judge
+    combined = manifest.combined
     if manifest.reading is not None:
-        return f"The reader was {judge.name.removeprefix('reader:')}."
-    note = f" ({judge.note})" if judge.note else ""
+        reader = judge.name.removeprefix("reader:")
+        return f"The reader was {reader}."
     judges: list[JudgedBy] = [manifest]
     if combined and combined.of == "judge":
         judges = [part.judged_by for part in combined.parts if part.judged_by]
-    text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
+    named = _listed([_settings(judged_by) for judged_by in judges])
+    if judge.note:
+        named += f" ({judge.note})"
+    text = f"Judged by {named}."
     understood = recognised_text(manifest.recognised)
     if understood:
         text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
-        names = f"{combined.of}s {_listed([part.name for part in combined.parts])}"
-        rule = f"combined by the rule {combined.rule}"
-        text += f" A study's numbers are those of the {names}, {rule}."
+        names = _listed([part.name for part in combined.parts])
+        text += (
+            f" A study's numbers are those of the {combined.of}s {names}, "
+            f"combined by the rule {combined.rule}."
+        )
     return text
 
 
 def _settings(judged_by: JudgedBy) -> str:
     """Return a judge with what it was asked with and told, as the signature names these."""
     parts = judged_by.judge_parts()
-    named = (name for name in _TOLD if parts.get(name, "none") not in ("none", "0"))
-    told = [f"{name} {parts[name]}" for name in named]
-    settings = f" ({'; '.join(told).replace(',', ', ')})" if told else ""
-    return f"{parts['judge']}{settings}"
+    told = []
+    for name in _TOLD:
+        value = parts.get(name, "none")
+        if value not in ("none", "0"):
+            told.append(f"{name} {value}")
+    judge = parts["judge"]
+    if not told:
+        return str(judge)
+    # A signature has no space behind its commas.
+    settings = "; ".join(told).replace(",", ", ")
+    return f"{judge} ({settings})"
 
 
 def _coverage(manifest: RunManifest, summary: RunSummary) -> str:
-    n, scored = summary.n_studies, summary.n_scored
+    n = summary.n_studies
+    scored = summary.n_scored
     text = "Every study was scored"
     if n != scored:
         text = (
@@ -168,21 +201,27 @@ def _figure(summary: RunSummary, statistic: Statistic) -> str:
     estimate = estimate_of(summary, statistic)
     is_rate = statistic.is_share
     text = printed(estimate, figure_kind(is_share=is_rate))
-    beside = [f"{estimate.k}/{estimate.n}"] if is_rate else []
+    beside = []
+    if is_rate:
+        beside.append(f"{estimate.k}/{estimate.n}")
     if estimate.low is not None:
-        between = " to " if estimate.low < 0 else "-"
+        between = "-"
+        # A dash before a minus would be read as two.
+        if estimate.low < 0:
+            between = " to "
         beside.append(f"95% CI {text.ends(between)}")
     if estimate.n_undefined:
         n_undefined = counted(estimate.n_undefined, "study", "studies")
         beside.append(f"undefined in {n_undefined}")
     figure = text.figure
-    brackets = f" ({'; '.join(beside)})" if beside else ""
+    brackets = ""
+    if beside:
+        brackets = f" ({'; '.join(beside)})"
     definition = statistic.definition or ""
     without = definition.removeprefix("studies without ")
     if is_rate and without != definition:
-        return (
-            f"{figure} of studies{brackets} had no {without.replace('errors', 'error')}"
-        )
+        error = without.replace("errors", "error")
+        return f"{figure} of studies{brackets} had no {error}"
     return f"{definition or statistic.label} was {figure}{brackets}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
@@ -64,11 +64,16 @@ def comparison_document(
     complete: bool = False,
 ) -> Document:
     """Return what is printed of a comparison; `complete` is for CSV: all groups and pairs."""
+    models = counted(len(comparison.panel.models), "model", "models")
+    if complete:
+        tables = _complete(comparison)
+    else:
+        tables = _printed(comparison)
     return Document(
-        f"Comparison of {counted(len(comparison.panel.models), 'model', 'models')}",
-        tuple(_facts(comparison, compared)),
-        comparison.notes,
-        tuple(_complete(comparison) if complete else _printed(comparison)),
+        title=f"Comparison of {models}",
+        facts=tuple(_facts(comparison, compared)),
+        notes=comparison.notes,
+        tables=tuple(tables),
         signatures=(("signature", comparison.signature),),
     )
 
@@ -78,11 +83,12 @@ def _facts(comparison: Comparison, compared: ComparedRuns | None) -> Iterator[Fa
     yield "models", str(len(panel.models))
     yield "studies", f"{len(panel.study_ids):,}"
     if compared is not None:
-        for rubric in dict.fromkeys(run.rubric for run in compared.runs):
-            judges = dict.fromkeys(
-                run.judge for run in compared.runs if run.rubric == rubric
-            )
-            yield f"judge of {rubric}", ", ".join(judges)
+        # By rubric, each judge once; the keys of a dict keep their order.
+        judges: dict[str, dict[str, None]] = {}
+        for run in compared.runs:
+            judges.setdefault(run.rubric, {})[run.judge] = None
+        for rubric, names in judges.items():
+            yield f"judge of {rubric}", ", ".join(names)
         yield "section", compared.runs[0].section
     if comparison.how or panel.is_clustered:
         yield "resampled by", panel.patient_field or "study"
@@ -91,12 +97,16 @@ def _facts(comparison: Comparison, compared: ComparedRuns | None) -> Iterator[Fa
 def _printed(comparison: Comparison) -> Iterator[Table]:
     """Yield the leaderboards of all groups, and the rest for all studies and one metric."""
     panel = comparison.panel
+    is_wide = len(panel.metrics) > _WIDEST
     parts: dict[str | None, list[Metric]] = {}
     for metric in panel.metrics:
-        is_wide = len(panel.metrics) > _WIDEST
-        parts.setdefault(metric.rubric if is_wide else None, []).append(metric)
+        part = None
+        if is_wide:
+            part = metric.rubric
+        parts.setdefault(part, []).append(metric)
     for index in range(len(comparison.groups)):
-        yield from (board(comparison, index, part) for part in parts.values())
+        for metrics in parts.values():
+            yield board(comparison, index, metrics)
     yield from error_tables(comparison, 0, comparison.order).values()
     if comparison.tests and len(panel.models) > 1:
         for make in (differences_table, ranks_table):
@@ -108,7 +118,8 @@ def _printed(comparison: Comparison) -> Iterator[Table]:
 
 def _complete(comparison: Comparison) -> Iterator[Table]:
     """Yield all tables for all groups and metrics, which their first columns name."""
-    groups, metrics = [*enumerate(comparison.groups)], comparison.panel.metrics
+    groups = list(enumerate(comparison.groups))
+    metrics = comparison.panel.metrics
     for index, group in groups:
         yield _named(comparison, group, board(comparison, index, metrics))
     for index, group in groups:
@@ -127,25 +138,24 @@ def _complete(comparison: Comparison) -> Iterator[Table]:
 def _named(comparison: Comparison, group: Group, table: Table, **names: str) -> Table:
     """Return the table with columns that say which group, and which metric or rubric."""
     fields = fields_of(*comparison.by)
-    values = [group.key.get(field) for field in fields]
-    texts = [
-        value if isinstance(value, int | float | None) else str(value)
-        for value in values
-    ]
-    cells = (
-        row_name(comparison.by, group.key),
-        *texts,
-        group.n_studies,
-        *names.values(),
-    )
-    head = [
+    cells: list[Cell] = [row_name(comparison.by, group.key)]
+    for field in fields:
+        value = group.key.get(field)
+        if isinstance(value, int | float | None):
+            cells.append(value)
+        else:
+            cells.append(str(value))
+    cells.append(group.n_studies)
+    cells += names.values()
+    columns = [
         Column("row"),
         *field_columns(fields, table.columns),
         Column("n_studies", "studies", kind=Kind.COUNT),
         *map(Column, names),
+        *table.columns,
     ]
     rows = [(*cells, *row) for row in table.rows]
-    return replace(table, columns=[*head, *table.columns], rows=rows)
+    return replace(table, columns=columns, rows=rows)
 
 
 def group_name(key: Mapping[str, object]) -> str:
@@ -159,11 +169,13 @@ def figure(
     estimate: Estimate, metric: Metric, n_studies: int | None = None
 ) -> ShownEstimate:
     """Return a model's figure; one that rests on fewer than `n_studies` says on how many."""
-    note = f"(n {estimate.n})" if n_studies not in (None, estimate.n) else ""
+    note = ""
+    if n_studies not in (None, estimate.n):
+        note = f"(n {estimate.n})"
     # Why it has no interval stands in no table of models.
-    return ShownEstimate(
-        replace(estimate, reason=None), figure_kind(is_share=metric.is_share), note
-    )
+    plain = replace(estimate, reason=None)
+    kind = figure_kind(is_share=metric.is_share)
+    return ShownEstimate(plain, kind, note)
 
 
 def difference(test: PairTest, metric: Metric, sign: int = 1) -> ShownEstimate:
@@ -173,72 +185,101 @@ def difference(test: PairTest, metric: Metric, sign: int = 1) -> ShownEstimate:
         return ShownEstimate(Estimate(), kind)
     low, high = test.low, test.high
     if low is not None and high is not None:
+        # With the other sign the lower end is the upper one.
         low, high = sorted((sign * low, sign * high))
-    return ShownEstimate(
-        Estimate(value=sign * test.difference, low=low, high=high), kind
-    )
+    estimate = Estimate(value=sign * test.difference, low=low, high=high)
+    return ShownEstimate(estimate, kind)
 
 
 def _models(
     comparison: Comparison, group: Group, metrics: Sequence[Metric]
 ) -> list[int]:
     """Return the models of a table by rank; of one rubric those that were judged by it."""
+    order = model_order(group, comparison.sort)
     is_one_rubric = len({metric.rubric for metric in metrics}) == 1
-    return [
-        model
-        for model in model_order(group, comparison.sort)
-        if not is_one_rubric or comparison.panel.has_run(model, metrics[0])
-    ]
+    if not is_one_rubric:
+        return list(order)
+    metric = metrics[0]
+    return [model for model in order if comparison.panel.has_run(model, metric)]
 
 
 def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Table:
     """Return the leaderboard of a group; a star marks a model that differs from the next."""
-    group, by = comparison.groups[index], comparison.sorted_by
+    group = comparison.groups[index]
+    by = comparison.sorted_by
     models = _models(comparison, group, metrics)
     ahead: set[int] = set()
     if comparison.tests and by in metrics:
-        tests = {
-            (test.a, test.b): test for test in comparison.tests[index][comparison.sort]
-        }
-        pairs = pairwise(models)
-        ahead = {a for a, b in pairs if tests[min(a, b), max(a, b)].is_significant}
+        tests = comparison.tests[index][comparison.sort]
+        ahead = _ahead(models, tests)
     rows = []
     for model in models:
-        figures = [
-            figure(group.estimates[m.name][model], m, group.n_studies) for m in metrics
-        ]
-        if model in ahead:
-            place = metrics.index(by)
-            starred = f"{figures[place].note} *".strip()
-            figures[place] = replace(figures[place], note=starred)
+        figures = []
+        for metric in metrics:
+            estimate = group.estimates[metric.name][model]
+            shown = figure(estimate, metric, group.n_studies)
+            if metric == by and model in ahead:
+                starred = f"{shown.note} *".strip()
+                shown = replace(shown, note=starred)
+            figures.append(shown)
         rank = group.ranks[by.name][model]
         rows.append((rank, comparison.panel.models[model], *figures))
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
     names = {metric.rubric for metric in metrics}
-    rubric = names.pop() if len(names) == 1 else None
-    if rubric and rubrics.load(rubric).title not in by.label:
-        title += f", {rubrics.load(rubric).title}"
-    head = [
-        Column(
-            "rank",
-            None if by in metrics else f"rank by {by.label}",
-            kind=Kind.RANK,
-        ),
-        _MODEL,
-    ]
-    for m in metrics:
-        better = "high" if m.higher_is_better else "low"
-        label = m.short if rubric else m.label
-        kind = figure_kind(is_share=m.is_share)
-        head.append(Column(m.name, label, kind=kind, better=better))
-    notes = ["" if index else definitions((m.label, m.definition) for m in metrics)]
+    rubric = None
+    if len(names) == 1:
+        rubric = names.pop()
+    if rubric:
+        rubric_title = rubrics.load(rubric).title
+        if rubric_title not in by.label:
+            title += f", {rubric_title}"
+    rank_label = None
+    if by not in metrics:
+        rank_label = f"rank by {by.label}"
+    head = [Column("rank", rank_label, kind=Kind.RANK), _MODEL]
+    head += [_metric_column(metric, is_one_rubric=bool(rubric)) for metric in metrics]
+    notes = []
+    # The definitions stand below the first table only.
+    if index == 0:
+        notes.append(definitions((m.label, m.definition) for m in metrics))
     if ahead:
-        role = comparison.how.role(by.name) if comparison.how else None
-        of_metric = f" (a {role} metric)" if role else ""
-        notes.append(
-            f"*: differs from the next in rank, p (Holm) < {ALPHA:g}{of_metric}"
-        )
-    return Table("leaderboard", title, head, rows, "; ".join(filter(None, notes)))
+        note = f"*: differs from the next in rank, p (Holm) < {ALPHA:g}"
+        role = _role(comparison, by)
+        if role:
+            note += f" (a {role} metric)"
+        notes.append(note)
+    note = "; ".join(filter(None, notes))
+    return Table("leaderboard", title, columns=head, rows=rows, note=note)
+
+
+def _ahead(models: Sequence[int], tests: Iterable[PairTest]) -> set[int]:
+    """Return the models, in order of rank, that a test finds to differ from the next."""
+    differing = {(test.a, test.b) for test in tests if test.is_significant}
+    ahead = set()
+    for model, following in pairwise(models):
+        # A test names the two in the order of the comparison's models.
+        pair = (min(model, following), max(model, following))
+        if pair in differing:
+            ahead.add(model)
+    return ahead
+
+
+def _metric_column(metric: Metric, *, is_one_rubric: bool) -> Column:
+    label = metric.label
+    if is_one_rubric:
+        label = metric.short
+    better = "low"
+    if metric.higher_is_better:
+        better = "high"
+    kind = figure_kind(is_share=metric.is_share)
+    return Column(metric.name, label, kind=kind, better=better)
+
+
+def _role(comparison: Comparison, metric: Metric) -> str | None:
+    """Return whether a metric is primary; None where nothing was said of it."""
+    if comparison.how is None:
+        return None
+    return comparison.how.role(metric.name)
 
 
 def error_tables(
@@ -248,7 +289,8 @@ def error_tables(
 
     `order` has the models' numbers, as the rows come.
     """
-    panel, group = comparison.panel, comparison.groups[index]
+    panel = comparison.panel
+    group = comparison.groups[index]
     where = f"{group_name(group.key)} ({group.n_studies:,})"
     tables = {}
     for name, of_models in comparison.errors[index].items():
@@ -256,9 +298,10 @@ def error_tables(
         counts = {count.model: count.cuts for count in of_models}
         if rubric.tally is None or not counts:
             continue
-        by_model = {
-            panel.models[model]: counts[model] for model in order if model in counts
-        }
+        by_model = {}
+        for model in order:
+            if model in counts:
+                by_model[panel.models[model]] = counts[model]
         tables[name] = _error_table(rubric, rubric.tally, by_model, where)
     return tables
 
@@ -269,82 +312,108 @@ def _error_table(
     counts: Mapping[str, Mapping[Cut, Estimate]],
     where: str,
 ) -> Table:
-    categories, levels = rubric.facet(tally.rows), rubric.facet(tally.columns)
+    categories = rubric.facet(tally.rows)
+    levels = rubric.facet(tally.columns)
     found = set()
     for cuts in counts.values():
         found |= {category for (category, _), cut in cuts.items() if cut.value}
-    shown = [
-        label
-        for label in categories.labels
-        if label.modality is None or label.name in found
-    ]
-    names = (*(label.name for label in shown), None)
+    # A category of another modality is shown where it was found.
+    shown = []
+    for label in categories.labels:
+        if label.modality is None or label.name in found:
+            shown.append(label)
+    names: list[str | None] = [label.name for label in shown]
+    names.append(None)
     rows: list[tuple[Cell, ...]] = []
     for level in levels.labels:
         for model, cuts in counts.items():
-            figures = []
-            for cut in (cuts[name, level.name] for name in names):
-                k = int(cut.numerator or 0) if cut.n else None
-                figures.append(
-                    Estimate(value=cut.value, low=cut.low, high=cut.high, k=k, n=cut.n)
-                )
+            figures = [_as_estimate(cuts[name, level.name]) for name in names]
             rows.append((level.label, model, *figures))
+    texts = {label.name: categories.text(label.name) for label in shown}
     title = f"{tally.title}, and per study: {where}, {rubric.title}"
-    if categories.has_codes:  # whole labels for columns would not fit a page
-        title += f": {', '.join(categories.text(label.name) for label in shown)}"
+    # Whole labels for columns would not fit a page: the title explains the codes.
+    if categories.has_codes:
+        title += f": {', '.join(texts.values())}"
+        texts = {name: f"({name})" for name in texts}
     head = [Column("level", levels.label), _MODEL]
     for label in shown:
-        text = (
-            f"({label.name})" if categories.has_codes else categories.text(label.name)
-        )
         name = label.label.replace(" ", "_")
-        head.append(Column(name, text, kind=Kind.PER_STUDY))
+        head.append(Column(name, texts[label.name], kind=Kind.PER_STUDY))
     items = rubric.kind(tally.kind).plural
     head.append(Column("all", f"all {items}", kind=Kind.PER_STUDY))
     return Table("errors", title, head, rows)
 
 
+def _n_errors(cut: Estimate) -> int | None:
+    """Return how many errors were counted; None where no study was scored."""
+    if not cut.n:
+        return None
+    return int(cut.numerator or 0)
+
+
+def _as_estimate(cut: Estimate) -> Estimate:
+    return Estimate(
+        value=cut.value,
+        low=cut.low,
+        high=cut.high,
+        k=_n_errors(cut),
+        n=cut.n,
+    )
+
+
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
     """Return a group's tests by a metric, of models that were judged by its rubric."""
     panel = comparison.panel
-    return [
-        test
-        for test in comparison.tests[index][metric.name]
-        if panel.has_run(test.a, metric) and panel.has_run(test.b, metric)
-    ]
+    tests = []
+    for test in comparison.tests[index][metric.name]:
+        if panel.has_run(test.a, metric) and panel.has_run(test.b, metric):
+            tests.append(test)
+    return tests
 
 
 def differences_table(
     comparison: Comparison, index: int, metric: Metric, *, complete: bool = False
 ) -> Table:
     """Return the paired tests of a group by a metric, of many models those of next ranks."""
-    group, models = comparison.groups[index], comparison.panel.models
+    group = comparison.groups[index]
+    models = comparison.panel.models
     tests: Sequence[PairTest] = comparison.tests[index][metric.name]
     more = ""
     if not complete:
         tests = judged_tests(comparison, index, metric)
-    if not complete and len(tests) > _ALL_PAIRS:
-        order = _models(comparison, group, [metric])
-        pairs, n = {(test.a, test.b): test for test in tests}, len(tests)
-        tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
-        more = f", {len(tests)} of {n} pairs"
-    ranks = {model: rank for rank, model in enumerate(model_order(group, metric.name))}
-    role = comparison.how.role(metric.name) if comparison.how else None
+        n = len(tests)
+        if n > _ALL_PAIRS:
+            pairs = {(test.a, test.b): test for test in tests}
+            order = _models(comparison, group, [metric])
+            tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
+            more = f", {len(tests)} of {n} pairs"
+    role = _role(comparison, metric)
+    by_rank = model_order(group, metric.name)
+    places = {model: place for place, model in enumerate(by_rank)}
+    # By the places of the two models, the better one first.
+    ordered: dict[tuple[int, int], PairTest] = {}
+    for test in tests:
+        a, b = places[test.a], places[test.b]
+        ordered[min(a, b), max(a, b)] = test
     rows = []
-    for test in sorted(tests, key=lambda test: sorted((ranks[test.a], ranks[test.b]))):
-        first, second = sorted((test.a, test.b), key=ranks.__getitem__)
-        row: tuple[Cell, ...] = (
+    for _, test in sorted(ordered.items()):
+        first, second, sign = test.a, test.b, 1
+        if places[first] > places[second]:
+            first, second, sign = test.b, test.a, -1
+        row: list[Cell] = [
             models[first],
             models[second],
             test.n,
-            difference(test, metric, 1 if first == test.a else -1),
+            difference(test, metric, sign),
             test.p,
             test.p_holm,
             test.method,
-        )
+        ]
         if complete:
-            row = (*row, test.is_significant, test.interval_by or "", role or "")
-        rows.append(row)
+            row.append(test.is_significant)
+            row.append(test.interval_by or "")
+            row.append(role or "")
+        rows.append(tuple(row))
     head = [
         _MODEL,
         Column("other"),
@@ -356,9 +425,11 @@ def differences_table(
     ]
     if complete:
         head += [Column("significant"), Column("interval"), Column("role")]
-    kind = f" ({role} metric)" if role else ""
+    kind = ""
+    if role:
+        kind = f" ({role} metric)"
     title = f"Differences in {metric.label}{kind}: {group_name(group.key)}{more}"
-    return Table("tests", title, head, rows, comparison.correction)
+    return Table("tests", title, head, rows, note=comparison.correction)
 
 
 def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
@@ -368,12 +439,13 @@ def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
     rank_shares = comparison.rank_shares[index][metric.name]
     rows: list[tuple[Cell, ...]] = []
     for model in _models(comparison, group, [metric]):
-        shares, rank = rank_shares[model], ranks[model]
+        shares = rank_shares[model]
+        rank = ranks[model]
         figures: list[Cell] = [None] * 4
         if shares is not None:
-            tops = (sum(shares.shares[:top]) for top in (1, 2, 3))
-            place = Estimate(value=rank, low=shares.low, high=shares.high)
-            figures = [place, *tops]
+            figures = [Estimate(value=rank, low=shares.low, high=shares.high)]
+            for top in (1, 2, 3):
+                figures.append(sum(shares.shares[:top]))
         rows.append((comparison.panel.models[model], rank, *figures))
     head = [
         _MODEL,
@@ -383,9 +455,8 @@ def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
         Column("first_2", "first 2", kind=Kind.SHARE),
         Column("first_3", "first 3", kind=Kind.SHARE),
     ]
-    return Table(
-        "ranks", f"Ranks by {metric.label}: {group_name(group.key)}", head, rows
-    )
+    title = f"Ranks by {metric.label}: {group_name(group.key)}"
+    return Table("ranks", title, head, rows)
 
 
 def correlation_tables(comparison: Comparison) -> list[Table]:
@@ -393,8 +464,13 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     correlations = comparison.correlations
     if correlations is None:
         return []
-    ends = {min(map(min, correlations.n)), max(map(max, correlations.n))}
-    counts = " to ".join(f"{n:,}" for n in sorted(ends))
+    n_pairs: set[int] = set()
+    for of_metric in correlations.n:
+        n_pairs |= set(of_metric)
+    low, high = min(n_pairs), max(n_pairs)
+    counts = f"{low:,}"
+    if low != high:
+        counts += f" to {high:,}"
     labels = correlations.labels
     head = [
         Column("coefficient"),
@@ -406,10 +482,11 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
         "Spearman": correlations.spearman,
         "Kendall tau-b": correlations.kendall,
     }
-    title, tables = f"Correlation over studies and models, n {counts}", []
+    tables = []
     for name, matrix in matrices.items():
+        title = f"Correlation over studies and models, n {counts}: {name}"
         rows = [(name, label, *row) for label, row in zip(labels, matrix, strict=True)]
-        tables.append(Table("correlations", f"{title}: {name}", head, rows))
+        tables.append(Table("correlations", title, head, rows))
     return tables
 
 
@@ -428,7 +505,9 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
         facts.append(("bootstrap", f"{draws.resamples:,} resamples, seed {draws.seed}"))
     tables = []
     for grouping in by or ("",):
-        fields = grouping.split(",") if grouping else []
+        fields = []
+        if grouping:
+            fields = grouping.split(",")
         entries = []
         for key, figures in scored.figures(fields):
             for metric, estimate in figures:
@@ -455,16 +534,16 @@ def gate_document(gate: Gate) -> Document:
     if gate.not_compared:
         facts.append(("not compared", ", ".join(gate.not_compared)))
     tested = ("baseline", "difference", "p_holm")
-    entries = [
-        {**asdict(check), "metric": check.label}
-        | {
-            "difference": Estimate(
-                value=check.difference, low=check.low, high=check.high
-            )
-        }
-        | (dict.fromkeys(tested, "") if check.is_limit else {})
-        for check in checks
-    ]
+    entries = []
+    for check in checks:
+        difference = Estimate(value=check.difference, low=check.low, high=check.high)
+        entry = asdict(check)
+        entry["metric"] = check.label
+        entry["difference"] = difference
+        # A limit is held against a number, not against an earlier run.
+        if check.is_limit:
+            entry |= dict.fromkeys(tested, "")
+        entries.append(entry)
     return Document(
         "Gate",
         facts=tuple(facts),
@@ -479,6 +558,17 @@ def as_data(
 ) -> dict[str, Any]:
     """Return the whole comparison as JSON's types; what has no value is null, never NaN."""
     panel = comparison.panel
+    groups = []
+    for index in range(len(comparison.groups)):
+        group = _group(comparison, index)
+        group["errors"] = _errors(comparison, index)
+        groups.append(group)
+    resampling = None
+    if comparison.how:
+        resampling = asdict(comparison.how)
+    correlations = None
+    if comparison.correlations:
+        correlations = asdict(comparison.correlations)
     return {
         "signature": comparison.signature,
         "models": list(panel.models),
@@ -486,62 +576,61 @@ def as_data(
         "sort": comparison.sort,
         "by": list(comparison.by),
         "patient_field": panel.patient_field,
-        "resampling": asdict(comparison.how) if comparison.how else None,
+        "resampling": resampling,
         "notes": list(comparison.notes),
         "metrics": [metric.plain() for metric in panel.metrics],
-        "groups": [
-            {**_group(comparison, index), "errors": _errors(comparison, index)}
-            for index in range(len(comparison.groups))
-        ],
-        "correlations": asdict(comparison.correlations)
-        if comparison.correlations
-        else None,
+        "groups": groups,
+        "correlations": correlations,
     }
 
 
 def _group(comparison: Comparison, index: int) -> dict[str, Any]:
-    models, group = comparison.panel.models, comparison.groups[index]
-
-    def by_model(figures: Sequence[Any]) -> dict[str, Any]:
-        plain = (asdict(figure) if figure else None for figure in figures)
-        return dict(zip(models, plain, strict=True))
-
+    models = comparison.panel.models
+    group = comparison.groups[index]
+    cells = {}
+    for name in group.estimates:
+        ranked = _ranked(group, name)
+        cells[name] = dict(zip(models, ranked, strict=True))
     data: dict[str, Any] = {
         "group": dict(group.key),
         "n_studies": group.n_studies,
-        "cells": {},
+        "cells": cells,
     }
-    for name in group.estimates:
-        cells = zip(models, _ranked(group, name), strict=True)
-        data["cells"][name] = dict(cells)
     if comparison.tests:
         data["tests"] = {}
         for name, tests in comparison.tests[index].items():
             data["tests"][name] = [_test(comparison, name, test) for test in tests]
-        shares = comparison.rank_shares[index]
-        data["ranks"] = {
-            name: by_model(of_models) for name, of_models in shares.items()
-        }
+        data["ranks"] = {}
+        for name, of_models in comparison.rank_shares[index].items():
+            by_model: dict[str, Any] = dict.fromkeys(models)
+            for model, shares in zip(models, of_models, strict=True):
+                if shares:
+                    by_model[model] = asdict(shares)
+            data["ranks"][name] = by_model
     return data
 
 
 def _test(comparison: Comparison, metric: str, test: PairTest) -> dict[str, Any]:
     """Return a test as JSON's types, with the models' names."""
-    models, how = comparison.panel.models, comparison.how
-    return {
-        **asdict(test),
-        "a": models[test.a],
-        "b": models[test.b],
-        "significant": test.is_significant,
-        "role": how.role(metric) if how else None,
-    }
+    models = comparison.panel.models
+    role = None
+    if comparison.how:
+        role = comparison.how.role(metric)
+    plain = asdict(test)
+    plain["a"] = models[test.a]
+    plain["b"] = models[test.b]
+    plain["significant"] = test.is_significant
+    plain["role"] = role
+    return plain
 
 
 def _ranked(group: Group, metric: str) -> list[dict[str, Any]]:
     """Return each model's figure and rank as JSON's types."""
-    pairs = zip(group.estimates[metric], group.ranks[metric], strict=True)
-    return [
-        {
+    estimates = group.estimates[metric]
+    ranks = group.ranks[metric]
+    ranked = []
+    for estimate, rank in zip(estimates, ranks, strict=True):
+        cell = {
             "n": estimate.n,
             "k": estimate.k,
             "value": estimate.value,
@@ -549,8 +638,8 @@ def _ranked(group: Group, metric: str) -> list[dict[str, Any]]:
             "high": estimate.high,
             "rank": rank,
         }
-        for estimate, rank in pairs
-    ]
+        ranked.append(cell)
+    return ranked
 
 
 def _errors(comparison: Comparison, index: int) -> list[dict[str, object]]:
@@ -565,15 +654,19 @@ def _errors(comparison: Comparison, index: int) -> list[dict[str, object]]:
         levels = rubric.facet(rubric.tally.columns)
         for counts in of_models:
             for (category, level), cut in counts.cuts.items():
+                # None is the count of all categories.
+                category_label = None
+                if category is not None:
+                    category_label = categories[category].label
                 row: dict[str, object] = {
                     "rubric": name,
                     "model": models[counts.model],
                     "category": category,
-                    "category_label": category and categories[category].label,
+                    "category_label": category_label,
                     "level": level,
                     "level_label": levels[level].label,
                     "n": cut.n,
-                    "errors": int(cut.numerator or 0) if cut.n else None,
+                    "errors": _n_errors(cut),
                     "per_study": cut.value,
                     "low": cut.low,
                     "high": cut.high,

@@ -49,7 +49,9 @@ class Column:
     @property
     def heading(self) -> str:
         """What stands above it."""
-        return self.name if self.label is None else self.label
+        if self.label is None:
+            return self.name
+        return self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +91,26 @@ class Table:
 
     def plain(self) -> dict[str, Any]:
         """Return the printed table as JSON's types, for a page."""
-        texts = {
+        return {
             "title": self.title,
             "head": self.head,
             "rows": self.texts,
             "note": self.note,
+            "n_left": self.n_left,
         }
-        return {**texts, "n_left": self.n_left}
 
 
 def _shared_ranks(texts: Sequence[str]) -> list[str]:
     """Return ranks with an equals sign where several models have one."""
     counts = Counter(texts)
-    return [
-        f"{text}=" if counts[text] > 1 and text != NOTHING else text for text in texts
-    ]
+    ranks = []
+    for text in texts:
+        is_shared = text != NOTHING and counts[text] > 1
+        if is_shared:
+            ranks.append(f"{text}=")
+        else:
+            ranks.append(text)
+    return ranks
 
 
 def table_of(
@@ -124,17 +131,26 @@ def _row(entry: Mapping[str, Any], names: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def _as_cell(value: Any) -> Cell:  # noqa: ANN401
-    return Estimate.read(value) if isinstance(value, Mapping) else value
+    cell: Cell = value
+    if isinstance(value, Mapping):
+        cell = Estimate.read(value)
+    return cell
 
 
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
     """Return columns for the user's fields beside others; one whose name is taken gets `by_`."""
     taken = {"row", "n_studies", "signature"}
     for column in columns:
-        taken |= {
-            column.name + end for end in ("", "_low", "_high", "_k", "_n", "_why")
-        }
-    return [Column(f"by_{name}" if name in taken else name, name) for name in fields]
+        # A figure has these columns in CSV.
+        for end in ("", "_low", "_high", "_k", "_n", "_why"):
+            taken.add(f"{column.name}{end}")
+    shown = []
+    for field in fields:
+        name = field
+        if field in taken:
+            name = f"by_{field}"
+        shown.append(Column(name, field))
+    return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +166,8 @@ class Document:
     @property
     def head(self) -> list[Fact]:
         """The facts, then the notes."""
-        return [*self.facts, *(("note", note) for note in self.notes)]
+        notes = [("note", note) for note in self.notes]
+        return [*self.facts, *notes]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,9 +182,8 @@ class Document:
                 raise JudgeError(
                     f"--table {name}: there is no such table here; there are: {there}"
                 )
-        return replace(
-            self, tables=tuple(table for table in self.tables if table.name in names)
-        )
+        tables = [table for table in self.tables if table.name in names]
+        return replace(self, tables=tuple(tables))
 
 
 def definitions(named: Iterable[tuple[str, str | None]]) -> str:
@@ -185,9 +201,12 @@ def cell_text(cell: Cell, column: Column) -> str:
         cell = ShownEstimate(cell)
     if isinstance(cell, ShownEstimate):
         text = cell.printed(column.kind, column.digits)
-        return " ".join(filter(None, (text.figure, text.brackets, cell.note)))
+        parts = (text.figure, text.brackets, cell.note)
+        return " ".join(filter(None, parts))
     if column.kind is Kind.SHARE:
         return percent(cell)
     if column.kind is Kind.P:
         return p_value(cell)
-    return f"{cell:,}" if isinstance(cell, int) else number(cell, column.digits)
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return number(cell, column.digits)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.stats.estimate import Estimate
@@ -74,13 +74,14 @@ def rows_as_csv(
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(map(no_formula, names))
     for row in rows:
-        cells = [row.get(name, "") for name in names]
-        # By an id files are joined: it stays as it is.
-        guarded = [
-            cell if name == _ID else no_formula(cell)
-            for name, cell in zip(names, cells, strict=True)
-        ]
-        writer.writerow(guarded)
+        cells = []
+        for name in names:
+            cell = row.get(name, "")
+            # By an id files are joined: it stays as it is.
+            if name != _ID:
+                cell = no_formula(cell)
+            cells.append(cell)
+        writer.writerow(cells)
     return text.getvalue().rstrip("\n")
 
 
@@ -94,20 +95,26 @@ def as_frame(document: Document, name: str = "") -> pd.DataFrame:
 
 def _columns(document: Document, name: str) -> tuple[list[str], list[dict[str, Any]]]:
     """Return columns and rows of all tables of a name; a figure `x` has `x_low` ... `x_why` too."""
-    name = name or next(iter(document.names), "")
-    signatures = {
-        label if label == "signature" else f"{label}_signature": line
-        for label, line in document.signatures
-    }
+    signatures = {}
+    for label, line in document.signatures:
+        if label != "signature":
+            label = f"{label}_signature"
+        signatures[label] = line
+    if not name and document.names:
+        name = document.names[0]
+    tables = document.tables
+    if name:
+        tables = document.only([name]).tables
+    # A dict for its order: tables of one name can have different columns.
     columns: dict[str, None] = {}
     rows = []
-    for table in document.tables if not name else document.only([name]).tables:
+    for table in tables:
         parts = _parts(table)
         columns |= dict.fromkeys(parts)
         for row in table.rows:
-            cells = {
-                name: _part(row[index], part) for name, (index, part) in parts.items()
-            }
+            cells = {}
+            for column, (index, part) in parts.items():
+                cells[column] = _part(row[index], part)
             rows.append(cells | signatures)
     return [*columns, *signatures], rows
 
@@ -121,10 +128,11 @@ def _parts(table: Table) -> dict[str, tuple[int, str]]:
     for index, column in enumerate(table.columns):
         cells = [row[index] for row in table.rows]
         for part in _PARTS:
-            is_there = any(_part(cell, part) not in (None, "") for cell in cells)
             if part == "value":
                 parts[column.name] = (index, part)
-            elif is_there:
+                continue
+            values = [_part(cell, part) for cell in cells]
+            if any(value not in (None, "") for value in values):
                 parts[f"{column.name}_{part}"] = (index, part)
     return parts
 
@@ -134,18 +142,26 @@ def _part(cell: Cell, part: str) -> Any:  # noqa: ANN401
         cell = cell.estimate
     if isinstance(cell, Estimate):
         return getattr(cell, _PARTS[part])
-    return cell if part == "value" else None
+    if part == "value":
+        return cell
+    return None
 
 
 def as_markdown(document: Document) -> str:
     """Return the document as Markdown, the signatures last."""
-    columns = (Column("fact", ""), Column("value", ""))
-    facts = Table("facts", document.title, columns, tuple(document.head))
-    tables = [facts, *document.tables] if document.head else document.tables
-    lines = [
-        f"{capital(name)}: {code_span(line)}" for name, line in document.signatures
-    ]
-    return "\n\n".join([*map(_markdown_table, tables), *lines])
+    parts = []
+    if document.head:
+        facts = Table(
+            name="facts",
+            title=document.title,
+            columns=(Column("fact", ""), Column("value", "")),
+            rows=document.head,
+        )
+        parts.append(_markdown_table(facts))
+    parts += map(_markdown_table, document.tables)
+    for name, line in document.signatures:
+        parts.append(f"{capital(name)}: {code_span(line)}")
+    return "\n\n".join(parts)
 
 
 def code_span(text: str) -> str:
@@ -153,56 +169,88 @@ def code_span(text: str) -> str:
     line = _one_line(text)
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
-    space = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{fence}{space}{line}{space}{fence}"
+    # A backtick beside the fence would lengthen it; one space on both sides is not shown.
+    if line.startswith("`") or line.endswith("`"):
+        line = f" {line} "
+    return f"{fence}{line}{fence}"
 
 
 def _markdown_table(table: Table) -> str:
-    rule = [
-        ":--" if index < table.n_left else "--:" for index in range(len(table.head))
-    ]
-    head, *rows = [[*map(_markdown, row)] for row in (table.head, *table.texts)]
-    lines = ["| " + " | ".join(row) + " |" for row in (head, rule, *rows)]
-    note = ["", f"{_markdown(table.note)}."] if table.note else []
-    return "\n".join([f"## {_markdown(table.title)}", "", *lines, *note])
+    n_right = len(table.head) - table.n_left
+    rule = [":--"] * table.n_left + ["--:"] * n_right
+    lines = [f"## {_markdown(table.title)}", ""]
+    lines.append(_markdown_row(map(_markdown, table.head)))
+    lines.append(_markdown_row(rule))
+    for row in table.texts:
+        lines.append(_markdown_row(map(_markdown, row)))
+    if table.note:
+        lines.append("")
+        lines.append(f"{_markdown(table.note)}.")
+    return "\n".join(lines)
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    line = " | ".join(cells)
+    return f"| {line} |"
 
 
 def _markdown(text: str) -> str:
     """Return text on one line that Markdown shows as it is."""
-    return _MARKUP.sub(
-        lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), _one_line(text)
-    )
+    return _MARKUP.sub(_escaped, _one_line(text))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    mark = match[0]
+    return _ENTITIES.get(mark, f"\\{mark}")
 
 
 def _one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
+    words = harmless(text).split()
+    return " ".join(words)
 
 
 def as_latex(document: Document) -> str:
     """Return the tables as LaTeX, and the rest as comments."""
-    lines = [*document.head, *document.signatures]
-    comments = [f"% {name} {_one_line(text)}" for name, text in lines]
-    tables = map(_latex_table, document.tables)
-    return "\n\n".join([r"% needs \usepackage{booktabs}", *tables, "\n".join(comments)])
+    parts = [r"% needs \usepackage{booktabs}"]
+    parts += map(_latex_table, document.tables)
+    comments = []
+    for name, text in (*document.head, *document.signatures):
+        comments.append(f"% {name} {_one_line(text)}")
+    parts.append("\n".join(comments))
+    return "\n\n".join(parts)
 
 
 def _latex_table(table: Table) -> str:
     n_left = table.n_left
-    rows = [[latex(cell) for cell in table.head]]
+    n_right = len(table.head) - n_left
     best = [_best(table, index) for index in range(len(table.columns))]
-    for cells, values in zip(table.texts, table.rows, strict=True):
-        numbers = (_NEGATIVE.sub(_MINUS, cell) for cell in cells[n_left:])
-        row = []
-        for index, text in enumerate(map(latex, (*cells[:n_left], *numbers))):
-            is_best = _value(values[index]) in best[index]
-            row.append(rf"\textbf{{{text}}}" if is_best else text)
-        rows.append(row)
-    head, *body = map(_latex_row, rows)
-    columns = "l" * n_left + "r" * (len(table.head) - n_left)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
-    note = [f"% {_one_line(table.note)}"] if table.note else []
-    title = f"% {_one_line(table.title)}"
-    return "\n".join([title, *lines, r"\bottomrule", r"\end{tabular}", *note])
+    body = []
+    for texts, values in zip(table.texts, table.rows, strict=True):
+        cells = []
+        for index, text in enumerate(texts):
+            # A hyphen in a name stays one.
+            if index >= n_left:
+                text = _NEGATIVE.sub(_MINUS, text)
+            cell = latex(text)
+            if _value(values[index]) in best[index]:
+                cell = rf"\textbf{{{cell}}}"
+            cells.append(cell)
+        body.append(_latex_row(cells))
+    columns = "l" * n_left + "r" * n_right
+    head = [latex(label) for label in table.head]
+    lines = [
+        f"% {_one_line(table.title)}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _latex_row(head),
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    if table.note:
+        lines.append(f"% {_one_line(table.note)}")
+    return "\n".join(lines)
 
 
 def _value(cell: Cell) -> float | None:
@@ -210,6 +258,7 @@ def _value(cell: Cell) -> float | None:
         cell = cell.estimate
     if not isinstance(cell, Estimate) or cell.value is None:
         return None
+    # So that equal figures are equal, whatever the order of their sums.
     return round(cell.value, 12)
 
 
@@ -220,16 +269,20 @@ def _best(table: Table, index: int) -> set[float]:
     values = [value for value in found if value is not None]
     if not better or not values:
         return set()
-    return {max(values) if better == "high" else min(values)}
+    if better == "high":
+        return {max(values)}
+    return {min(values)}
 
 
 def _latex_row(cells: Sequence[str]) -> str:
     line = " & ".join(cells) + r" \\"
     # What ends the row before would take these as an argument or a star of its own.
-    return "{}" + line if line.startswith(("[", "*")) else line
+    if line.startswith(("[", "*")):
+        return "{}" + line
+    return line
 
 
 def latex(text: str) -> str:
     """Return text on one line as LaTeX prints it, letter for letter."""
-    apart = _JOINED.split(_one_line(text))
-    return "{}".join(part.translate(_LATEX_TABLE) for part in apart)
+    parts = _JOINED.split(_one_line(text))
+    return "{}".join(part.translate(_LATEX_TABLE) for part in parts)

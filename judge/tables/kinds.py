@@ -39,21 +39,29 @@ class Kind(Enum):
     @property
     def factor(self) -> int:
         """What a number is multiplied with before it is printed."""
-        return 100 if self.is_percent else 1
+        if self.is_percent:
+            return 100
+        return 1
 
     def digits(self, wanted: int = 3) -> int:
         """Return the decimals: one of a percentage, else as many as are wanted."""
-        return 1 if self.is_percent else wanted
+        if self.is_percent:
+            return 1
+        return wanted
 
 
 def figure_kind(*, is_share: bool) -> Kind:
     """Return how the figures of a statistic are printed."""
-    return Kind.SHARE if is_share else Kind.NUMBER
+    if is_share:
+        return Kind.SHARE
+    return Kind.NUMBER
 
 
 def difference_kind(*, is_share: bool) -> Kind:
     """Return how the differences of a statistic are printed."""
-    return Kind.POINTS if is_share else Kind.DIFFERENCE
+    if is_share:
+        return Kind.POINTS
+    return Kind.DIFFERENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,9 @@ class Printed:
         """Return the interval as `0.690 to 0.734`, empty where there is none."""
         if self.low is None or self.high is None:
             return ""
-        unit = self.unit if with_unit else ""
+        unit = ""
+        if with_unit:
+            unit = self.unit
         return f"{self.low}{unit}{between}{self.high}{unit}"
 
 
@@ -92,37 +102,61 @@ def printed(estimate: Estimate, kind: Kind = Kind.NUMBER, digits: int = 3) -> Pr
     counts = f"{estimate.k}/{estimate.n}"
     if kind is Kind.FRACTION:
         return Printed(counts)
-    before = f"{counts} " if kind is Kind.RATE else ""
+    before = ""
+    if kind is Kind.RATE:
+        before = f"{counts} "
     if value is None:
         return Printed(NOTHING, before=before)
     if kind is Kind.PER_STUDY:
         return Printed(f"{estimate.k} ({number(value, digits)})")
     if kind is Kind.SHORT:
-        return Printed(f"{value:,.1f}" if value >= 10 else f"{value:.2g}")
+        # Two significant digits would print 12.3 as 12, and 123 as 1.2e+02.
+        if value >= 10:
+            return Printed(f"{value:,.1f}")
+        return Printed(f"{value:.2g}")
     if kind is Kind.RANGE:
         return Printed(f"{low} to {high}")
     unit = ""
-    if kind.is_percent:
-        unit = " points" if kind is Kind.POINTS else "%"
-    ends = [None if end is None else _form(end, kind, digits) for end in (low, high)]
+    if kind is Kind.POINTS:
+        unit = " points"
+    elif kind.is_percent:
+        unit = "%"
     return Printed(
-        _form(value, kind, digits), low=ends[0], high=ends[1], unit=unit, before=before
+        _form(value, kind, digits),
+        low=_end(low, kind, digits),
+        high=_end(high, kind, digits),
+        unit=unit,
+        before=before,
     )
 
 
+def _end(value: float | None, kind: Kind, digits: int) -> str | None:
+    if value is None:
+        return None
+    return _form(value, kind, digits)
+
+
 def _form(value: float, kind: Kind, digits: int) -> str:
-    form = signed if kind.is_signed else number
-    return form(kind.factor * value, kind.digits(digits))
+    scaled = kind.factor * value
+    decimals = kind.digits(digits)
+    if kind.is_signed:
+        return signed(scaled, decimals)
+    return number(scaled, decimals)
 
 
 def p_value(value: float | None) -> str:
     """Return a p-value; below 0.001 it says just that."""
     if value is None:
         return NOTHING
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    if value < 0.001:
+        return "< 0.001"
+    return f"{value:.3f}"
 
 
 def signed(value: float, digits: int) -> str:
     """Return a difference with its sign; one that is rounded to 0 has none."""
+    # z: a small negative number is rounded to 0, not to -0.
     text = f"{value:+z.{digits}f}"
-    return text.lstrip("+") if float(text) == 0 else text
+    if float(text) == 0:
+        return text.lstrip("+")
+    return text

@@ -21,67 +21,76 @@ def recurring_document(
     recurring: Recurring, top: int | None = None, *, complete: bool = False
 ) -> Document:
     """Return the errors that recur, the first `top` groups; `complete` has all, for CSV."""
-    data, summary, rubric = recurring.data, recurring.summary, recurring.rubric
-    n, of = (
-        counted(data["min_studies"], "study", "studies"),
-        f"of {data['n_scored']:,} scored",
-    )
+    data = recurring.data
+    summary = recurring.summary
+    rubric = recurring.rubric
+    n = counted(data["min_studies"], "study", "studies")
+    of_scored = f"of {data['n_scored']:,} scored"
     read = f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named"
-    codes = rubric.codes.label if rubric.codes else "kind"
+    codes = "kind"
+    if rubric.codes:
+        codes = rubric.codes.label
     head = [Column("category", codes), Column("finding")]
     if summary is not None:
-        run, named = run_document(summary, rubric), f"Errors that recur in {n} or more"
-        title, facts = run.title, run.facts
-        errors, none = data["errors"], f"No error recurs in {n} or more, {of}."
+        run = run_document(summary, rubric)
+        title = run.title
+        facts = run.facts
+        named = f"Errors that recur in {n} or more"
+        none = f"No error recurs in {n} or more, {of_scored}."
+        errors = data["errors"]
         head += _run_columns(rubric)
-        entries = map(_of_run, errors)
+        entries = [_of_run(error) for error in errors]
     else:
-        models = [run["model"] for run in data["runs"]]
-        title, named = "Recurring errors", f"Errors in {n} or more of either model"
+        title = "Recurring errors"
         facts = _pair_facts(data, rubric)
+        named = f"Errors in {n} or more of either model"
+        none = f"No error is in {n} or more of either model, {of_scored}: no tests."
+        # Too rare errors have no test: they are listed in CSV only.
         errors = [error for error in data["errors"] if complete or error["test"]]
-        none = f"No error is in {n} or more of either model, {of}: no tests."
+        models = [run["model"] for run in data["runs"]]
         head += _pair_columns(models, complete=complete)
-        entries = map(_of_pair, errors)
-    shown = [*entries][: None if complete else top]
-    if len(shown) < len(errors):
-        named += f", the first {len(shown)} of {len(errors)}"
-    table = table_of("recurring", named, head, shown)
-    notes = [*data["notes"]]
+        entries = [_of_pair(error) for error in errors]
+    if not complete:
+        entries = entries[:top]
+    if len(entries) < len(errors):
+        named += f", the first {len(entries)} of {len(errors)}"
+    tables = []
+    if entries or complete:
+        tables.append(table_of("recurring", named, head, entries))
+    notes = list(data["notes"])
     if not errors:
         notes.append(none)
     return Document(
-        title,
-        (*facts, ("finding", read)),
-        tuple(notes),
-        (table,) if shown or complete else (),
-        (("signature", data["signature"]),),
+        title=title,
+        facts=(*facts, ("finding", read)),
+        notes=tuple(notes),
+        tables=tuple(tables),
+        signatures=(("signature", data["signature"]),),
     )
 
 
 def _pair_facts(data: Mapping[str, Any], rubric: Rubric) -> list[Fact]:
+    runs = data["runs"]
+    models = " and ".join(run["model"] for run in runs)
+    judges = ", ".join(dict.fromkeys(run["judge"] for run in runs))
+    n_studies = f"{data['n_studies']:,}, {data['n_scored']:,} of them scored for both"
     facts = [
-        ("models", " and ".join(run["model"] for run in data["runs"])),
+        ("models", models),
         ("rubric", rubric.title),
-        ("judge", ", ".join(dict.fromkeys(run["judge"] for run in data["runs"]))),
-        ("section", data["runs"][0]["section"]),
-        (
-            "studies",
-            f"{data['n_studies']:,}, {data['n_scored']:,} of them scored for both",
-        ),
+        ("judge", judges),
+        ("section", runs[0]["section"]),
+        ("studies", n_studies),
     ]
     tests = [error["test"] for error in data["errors"] if error["test"]]
     if tests:
-        field = data["patient_field"]
-        by = f" by {field}" if field else ""
+        method = tests[0]["method"]
+        if data["patient_field"]:
+            method += f" by {data['patient_field']}"
         n = counted(len(tests), "group", "groups")
+        facts.append(("test", f"{method}, of {n}, with Holm's correction"))
         supported = sum(test["significant"] for test in tests)
-        facts.append(
-            ("test", f"{tests[0]['method']}{by}, of {n}, with Holm's correction")
-        )
-        facts.append(
-            ("differences", f"{supported:,} that a test supports: p (Holm) below 0.05")
-        )
+        text = f"{supported:,} that a test supports: p (Holm) below 0.05"
+        facts.append(("differences", text))
     return facts
 
 
@@ -115,24 +124,25 @@ def _pair_columns(models: Sequence[str], *, complete: bool) -> list[Column]:
 
 def _of_pair(error: _Error) -> _Error:
     sides = error["models"]
-    test = error["test"] or dict.fromkeys(
-        ("difference", "low", "high", "p_holm", "p", "method")
+    test = error["test"] or {}
+    difference = Estimate(
+        value=test.get("difference"),
+        low=test.get("low"),
+        high=test.get("high"),
     )
     more = max(sides.values(), key=lambda side: side["k"])
-    figures = {
-        name: Estimate(value=one["value"], k=one["k"], n=one["n"])
-        for name, one in sides.items()
-    }
-    return {
-        **figures,
-        **_named(error),
-        **{name: test.get(name) for name in ("p", "p_holm", "significant")},
-        "difference": Estimate(
-            value=test["difference"], low=test["low"], high=test["high"]
-        ),
-        "examples": ", ".join(more["examples"]),
-        "test": test["method"],
-    }
+    entry: dict[str, Any] = {}
+    for name, side in sides.items():
+        entry[name] = Estimate(value=side["value"], k=side["k"], n=side["n"])
+    # After the models, of which one may be called "p".
+    entry |= _named(error)
+    entry["p"] = test.get("p")
+    entry["p_holm"] = test.get("p_holm")
+    entry["significant"] = test.get("significant")
+    entry["difference"] = difference
+    entry["examples"] = ", ".join(more["examples"])
+    entry["test"] = test.get("method")
+    return entry
 
 
 def _named(error: _Error) -> dict[str, Any]:

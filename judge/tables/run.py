@@ -39,7 +39,7 @@ _DRAWN = {
     "all": "all studies were read",
 }
 _MOST_PAIRS = 2  # with more columns two for each would not fit
-_COUNTS = ("studies", "scored", "unparsed", "failed")
+_COUNTS: Sequence[str] = ("studies", "scored", "unparsed", "failed")
 Data = Mapping[str, Any]
 
 
@@ -47,7 +47,9 @@ def run_document(
     summary: RunSummary, rubric: Rubric, *, complete: bool = False
 ) -> Document:
     """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
-    judge, model, readings = summary.judge, summary.model, summary.readings
+    judge = summary.judge
+    model = summary.model
+    readings = summary.readings
     understood = recognised_text(summary.recognised)
     title = f"{rubric.title} by {judge.name}"
     facts: list[Fact] = []
@@ -62,15 +64,14 @@ def run_document(
         facts.append(("prompt", summary.prompt))
     facts.append(("section", summary.section))
     for name in _COUNTS:
-        facts.append((name, str(getattr(summary, f"n_{name}"))))  # noqa: PERF401
+        n = getattr(summary, f"n_{name}")
+        facts.append((name, str(n)))
     if summary.omitted:
         facts.append(("left out", left_out(summary.omitted)))
     facts += class_facts(summary.n_class_inferred, summary.n_studies)
-    notes = [
-        *summary.notes,
-        *_unread_notes(summary, rubric),
-        *_evidence_notes(summary),
-    ]
+    notes = list(summary.notes)
+    notes += _unread_notes(summary, rubric)
+    notes += _evidence_notes(summary)
     facts += headline_figures(summary, rubric, "head")
     if summary.intervals_by:
         by = f"by {summary.intervals_by}: some have several studies"
@@ -80,27 +81,29 @@ def run_document(
         signatures.append(("corrected", readings["signature"]))
         for run in readings["runs"]:
             facts.append(("readings", f"{run['reader']}: {run['n']:,} ({run['run']})"))
+        drawn = _DRAWN[readings["drawn"]]
         strata = ", ".join(readings["drawn_by"])
-        by_strata = f", in strata by {strata}" if strata else ""
-        facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{by_strata}"))
+        if strata:
+            drawn += f", in strata by {strata}"
+        facts.append(("drawn", drawn))
         labels = {statistic.name: statistic.label for statistic in rubric.statistics}
-        not_corrected = readings["not_corrected"].items()
-        notes += [
-            f"{labels[name]} is not corrected: {why}" for name, why in not_corrected
-        ]
+        for name, why in readings["not_corrected"].items():
+            notes.append(f"{labels[name]} is not corrected: {why}")
         notes += readings["notes"]
     return Document(
-        title,
-        facts,
-        tuple(notes),
-        _tables(summary, rubric, complete=complete),
-        tuple(signatures),
+        title=title,
+        facts=facts,
+        notes=tuple(notes),
+        tables=_tables(summary, rubric, complete=complete),
+        signatures=tuple(signatures),
     )
 
 
 def named_judge(name: str, note: str | None) -> str:
     """Return the name of a judge, with what must be said of it in brackets."""
-    return f"{name} ({note})" if note else name
+    if note:
+        return f"{name} ({note})"
+    return name
 
 
 def figures_signature(summary: RunSummary) -> str:
@@ -115,13 +118,12 @@ def headline_figures(
     summary: RunSummary, rubric: Rubric, where: Literal["head", "groups"] = "groups"
 ) -> list[Fact]:
     """Return the labels and texts of a run's main figures, for all studies."""
-    return [
-        (
-            statistic.label,
-            cell_text(_estimate(summary, statistic), _column(statistic)),
-        )
-        for statistic in rubric.shown(where)
-    ]
+    facts = []
+    for statistic in rubric.shown(where):
+        estimate = _estimate(summary, statistic)
+        text = cell_text(estimate, _column(statistic))
+        facts.append((statistic.label, text))
+    return facts
 
 
 def _estimate(block: RunSummary | SummaryBlock, statistic: Statistic) -> ShownEstimate:
@@ -129,8 +131,9 @@ def _estimate(block: RunSummary | SummaryBlock, statistic: Statistic) -> ShownEs
 
 
 def _shown(estimate: Estimate, statistic: Statistic) -> ShownEstimate:
-    n_undefined = estimate.n_undefined
-    note = f"({n_undefined} undefined)" if n_undefined else ""
+    note = ""
+    if estimate.n_undefined:
+        note = f"({estimate.n_undefined} undefined)"
     return ShownEstimate(estimate, _kind(statistic), note)
 
 
@@ -139,7 +142,9 @@ def _column(statistic: Statistic) -> Column:
 
 
 def _kind(statistic: Statistic) -> Kind:
-    return Kind.RATE if statistic.is_share else Kind.NUMBER
+    if statistic.is_share:
+        return Kind.RATE
+    return Kind.NUMBER
 
 
 def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
@@ -155,14 +160,17 @@ def _unread_notes(summary: RunSummary, rubric: Rubric) -> list[str]:
     ends = []
     for statistic in rubric.shown("groups"):
         estimate = estimate_of(summary, statistic)
-        if estimate.bounds is not None:
-            low, high = estimate.bounds
-            kind = figure_kind(is_share=statistic.is_share)
-            text = printed(replace(estimate, low=low, high=high), kind)
-            ends.append(f"{statistic.label} {text.ends(with_unit=True)}")
+        if estimate.bounds is None:
+            continue
+        low, high = estimate.bounds
+        kind = figure_kind(is_share=statistic.is_share)
+        text = printed(replace(estimate, low=low, high=high), kind)
+        ends.append(f"{statistic.label} {text.ends(with_unit=True)}")
+    if not ends:
+        return []
     n_unread = summary.n_unparsed + summary.n_failed
     n = counted(n_unread, "unread study", "unread studies")
-    return [f"If the {n} were all best or worst: {', '.join(ends)}"] if ends else []
+    return [f"If the {n} were all best or worst: {', '.join(ends)}"]
 
 
 def _evidence_notes(summary: RunSummary) -> list[str]:
@@ -180,12 +188,15 @@ def _evidence_notes(summary: RunSummary) -> list[str]:
 
 
 def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Table]:
-    parts = [summary] if complete else by_grouping(summary)
-    titles = [f" by {', '.join(part.by)}" if len(parts) > 1 else "" for part in parts]
-    shown = [
-        replace(_rates_table(part, rubric, complete=complete), title=f"Rates{by}")
-        for part, by in zip(parts, titles, strict=True)
-    ]
+    parts = [summary]
+    if not complete:
+        parts = by_grouping(summary)
+    shown = []
+    for part in parts:
+        table = _rates_table(part, rubric, complete=complete)
+        if len(parts) > 1:
+            table = replace(table, title=f"Rates by {', '.join(part.by)}")
+        shown.append(table)
     if summary.readings is not None:
         shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
@@ -201,9 +212,9 @@ def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Tabl
             Column("studies", kind=Kind.COUNT),
             Column("times", kind=Kind.COUNT),
         ]
-        rows = tuple(
-            (text, n, summary.n_warnings[text]) for text, n in warnings.items()
-        )
+        rows = []
+        for text, n in warnings.items():
+            rows.append((text, n, summary.n_warnings[text]))
         shown.append(Table("warnings", "Warnings about answers", head, rows))
     if summary.failures:
         head = [
@@ -211,9 +222,9 @@ def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Tabl
             Column("sentence", "why"),
             Column("studies", kind=Kind.COUNT),
         ]
-        of_each = tuple(
-            (each.reason, each.sentence, each.n) for each in summary.failures
-        )
+        of_each = []
+        for each in summary.failures:
+            of_each.append((each.reason, each.sentence, each.n))
         title = "Why studies failed, the most frequent"
         shown.append(Table("failures", title, head, of_each))
     return shown
@@ -223,26 +234,28 @@ def _rates_table(summary: RunSummary, rubric: Rubric, *, complete: bool) -> Tabl
     """Return the rubric's statistics, a row for each group and one for all studies."""
     left, groups = _groups(summary)
     shown = rubric.shown("groups")
-    counts = [
-        Column(f"n_{name}", name, kind=Kind.COUNT)
-        for name in (_COUNTS if complete else _COUNTS[:2])
-    ]
+    counted_names = _COUNTS
+    if not complete:
+        counted_names = _COUNTS[:2]
+    counts = [Column(f"n_{name}", name, kind=Kind.COUNT) for name in counted_names]
     figures = [*counts, *map(_column, shown)]
     rows: list[tuple[Cell, ...]] = []
     for keys, block in groups:
-        numbers = (getattr(block, count.name) for count in counts)
-        estimates = (_estimate(block, statistic) for statistic in shown)
+        numbers = [getattr(block, count.name) for count in counts]
+        estimates = [_estimate(block, statistic) for statistic in shown]
         rows.append((*keys, *numbers, *estimates))
     if complete:
+        fields = [field.name for field in left]
         names = [row_name(summary.by, block.group) for block in summary.rates]
-        rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
-        rows[-1] = ("all", *[""] * len(left), *rows[-1][len(left) + 1 :])
-        left = [
-            Column("row"),
-            *field_columns([field.name for field in left], figures),
-        ]
+        names.append("all")
+        rows = [(name, *row) for name, row in zip(names, rows, strict=True)]
+        # In CSV "all" stands under `row` alone: under a field it would be one of its values.
+        own = rows[-1][len(fields) + 1 :]
+        empty = [""] * len(fields)
+        rows[-1] = ("all", *empty, *own)
+        left = [Column("row"), *field_columns(fields, figures)]
     note = definitions((s.label, s.definition) for s in shown if s.is_share)
-    return Table("rates", "Rates", [*left, *figures], rows, note)
+    return Table("rates", "Rates", columns=[*left, *figures], rows=rows, note=note)
 
 
 def _groups(
@@ -252,13 +265,25 @@ def _groups(
     by = fields_of(*summary.by)
     rows = []
     for block in summary.rates:
-        key = block.group
-        values = [group_value(key[name]) if name in key else "" for name in by]
+        values = []
+        for name in by:
+            # A group of `site` alone has no value of the other fields.
+            value = ""
+            if name in block.group:
+                value = group_value(block.group[name])
+            values.append(value)
         rows.append((values, block))
-    rows.append((["all", *[""] * len(by)][: len(by)], summary.everything))
-    inferred = " (inferred)" if summary.n_class_inferred else ""
-    labels = [name + (inferred if name == "study_class" else "") for name in by]
-    return [Column(name, label) for name, label in zip(by, labels, strict=True)], rows
+    of_all = [""] * len(by)
+    if by:
+        of_all[0] = "all"
+    rows.append((of_all, summary.everything))
+    columns = []
+    for name in by:
+        label = name
+        if name == "study_class" and summary.n_class_inferred:
+            label += " (inferred)"
+        columns.append(Column(name, label))
+    return columns, rows
 
 
 def _corrected_table(summary: RunSummary, rubric: Rubric) -> Table:
@@ -307,8 +332,10 @@ def _corrected_table(summary: RunSummary, rubric: Rubric) -> Table:
 
 def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
     """Return how many errors of each category and grade there are, and per scored study."""
-    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
-    kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
+    categories = rubric.facet(tally.rows)
+    grades = rubric.facet(tally.columns).labels
+    kind = rubric.kind(tally.kind)
+    is_wide = len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
         if is_wide:
@@ -337,6 +364,7 @@ def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
                 row.append(None)
             else:
                 row.append(Estimate(value=per_study, k=n))
+        # A category of another modality is shown where it was found.
         if n_items or category is None or category.modality is None:
             rows.append(tuple(row))
     title = tally.title
@@ -348,19 +376,29 @@ def _tally_table(summary: RunSummary, rubric: Rubric, tally: Tally) -> Table:
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     orders = {order.measure for order in rubric.worst}
-    measures = {
-        m.name: m for m in rubric.measures if m.role == "score" or m.name in orders
-    }
+    measures = []
+    for measure in rubric.measures:
+        if measure.role == "score" or measure.name in orders:
+            measures.append(measure)
     head = [
         Column("study_id", "study"),
         Column("study_class", "class"),
     ]
-    for m in measures.values():
-        digits = 0 if m.is_whole else 3
-        head.append(Column(m.name, m.label, kind=Kind.NUMBER, digits=digits))
+    for measure in measures:
+        digits = 3
+        if measure.is_whole:
+            digits = 0
+        column = Column(
+            measure.name,
+            measure.label,
+            kind=Kind.NUMBER,
+            digits=digits,
+        )
+        head.append(column)
     if rubric.codes:
         head.append(Column(rubric.codes.plural))
-    entries = [_worst_entry(row, measures) for row in rows]
+    names = [measure.name for measure in measures]
+    entries = [_worst_entry(row, names) for row in rows]
     return table_of("worst", "Worst studies", head, entries)
 
 
@@ -380,7 +418,12 @@ def described_run(run: RunFolder) -> dict[str, Any]:
     """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
     from judge.comparing.alignment import known_model
 
-    summary, rubric = run.summary(), run.rubric
+    summary = run.summary()
+    rubric = run.rubric
+    figures = {}
+    for statistic in rubric.shown("groups"):
+        figure = summary.statistics[statistic.name]
+        figures[statistic.name] = figure.plain()
     return {
         "run": str(run.path),
         "model": known_model(run),
@@ -388,10 +431,7 @@ def described_run(run: RunFolder) -> dict[str, Any]:
         "judge": summary.judge.name,
         "studies": summary.n_studies,
         "scored": summary.n_scored,
-        "figures": {
-            statistic.name: summary.statistics[statistic.name].plain()
-            for statistic in rubric.shown("groups")
-        },
+        "figures": figures,
         "finished": run.manifest.finished,
     }
 
@@ -399,16 +439,13 @@ def described_run(run: RunFolder) -> dict[str, Any]:
 def runs_document(described: Sequence[Data]) -> Document:
     """Return a table of runs for each rubric, a row a run."""
     tables = []
-    for name in dict.fromkeys(run["rubric"] for run in described):
+    by_rubric: dict[str, list[Data]] = {}
+    for run in described:
+        by_rubric.setdefault(run["rubric"], []).append(run)
+    for name, runs in by_rubric.items():
         rubric = rubrics.load(name)
         shown = rubric.shown("groups")
-        entries = [
-            {**run, "model": run["model"] or NOTHING}
-            | {s.name: _shown(Estimate.read(run["figures"][s.name]), s) for s in shown}
-            | {"finished": str(run["finished"] or NOTHING)[:16]}
-            for run in described
-            if run["rubric"] == name
-        ]
+        entries = [_run_entry(run, shown) for run in runs]
         head = [
             Column("run"),
             Column("model"),
@@ -422,24 +459,33 @@ def runs_document(described: Sequence[Data]) -> Document:
     return Document(tables=tables)
 
 
+def _run_entry(run: Data, shown: Iterable[Statistic]) -> dict[str, Any]:
+    entry = {**run, "model": run["model"] or NOTHING}
+    for statistic in shown:
+        estimate = Estimate.read(run["figures"][statistic.name])
+        entry[statistic.name] = _shown(estimate, statistic)
+    finished = str(run["finished"] or NOTHING)
+    entry["finished"] = finished[:16]  # to the minute
+    return entry
+
+
 def readers_document(runs: Sequence[RunFolder], layout: str) -> Document:
     """Return a table of readers' runs with their main figures, a row a reader."""
     rubric = runs[0].rubric
+    shown = rubric.shown("groups")
     facts = [("layout", layout), ("rubric", rubric.title)]
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         summary = run.summary()
         name = summary.judge.name
-        figures = (
-            _estimate(summary, statistic) for statistic in rubric.shown("groups")
-        )
+        figures = [_estimate(summary, statistic) for statistic in shown]
         rows.append((name, summary.n_studies, summary.n_scored, *figures))
         facts += [("note", f"{name}: {text}") for text in summary.notes]
     head = [
         Column("judge"),
         Column("studies", kind=Kind.COUNT),
         Column("scored", kind=Kind.COUNT),
-        *map(_column, rubric.shown("groups")),
+        *map(_column, shown),
     ]
     return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
 
@@ -453,17 +499,15 @@ def sample_document(data: Data) -> Document:
         ("seed", str(data["seed"])),
     ]
     for reader, n in sorted(data["read"].items()):
+        text = f"{n:,} by {reader}"
         unjudged = data["not_judged"][reader]
-        more = f", {unjudged:,} not judged" if unjudged else ""
-        facts.append(("read", f"{n:,} by {reader}{more}"))
-    rows = [
-        (
-            *map(group_value, stratum["key"].values()),
-            stratum["n_studies"],
-            stratum["n_drawn"],
-        )
-        for stratum in data["strata"]
-    ]
+        if unjudged:
+            text += f", {unjudged:,} not judged"
+        facts.append(("read", text))
+    rows = []
+    for stratum in data["strata"]:
+        values = map(group_value, stratum["key"].values())
+        rows.append((*values, stratum["n_studies"], stratum["n_drawn"]))
     head = [Column(field) for field in data["by"]]
     head += [Column("studies", kind=Kind.COUNT), Column("drawn", kind=Kind.COUNT)]
     return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])

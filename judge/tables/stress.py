@@ -30,19 +30,24 @@ Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 def stress_document(report: Report) -> Document:
     """Return what is printed of a stress test."""
-    judge, candidates, runs = report["judge"], report["candidates"], report["runs"]
+    judge = report["judge"]
+    candidates = report["candidates"]
+    runs = report["runs"]
     hostile = [row["changed"] for row in report["hostile_all"]]
     n_changed = sum(rate["k"] for rate in hostile)
     n_hostile = sum(rate["n"] for rate in hostile)
     lost = [f"{n:,} {why}" for why, n in runs[0]["lost"].items() if n]
     studies = counted(candidates["n_studies"], "study", "studies")
+    changed = NOTHING
+    if n_hostile:
+        changed = f"{n_changed:,} of {n_hostile:,}"
+    figures_of = NOTHING
+    if len(runs) > 1:
+        figures_of = f"{runs[0]['path']}, of {len(runs)} repeats"
     facts = [
         ("errors found", _text(report["detection_all"]["found"])),
         ("false alarms", _text(report["false_alarms_all"]["any"])),
-        (
-            "changed by hostile texts",
-            f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING,
-        ),
+        ("changed by hostile texts", changed),
         ("judge", named_judge(judge["name"], judge["note"])),
         ("statements recognised", _recognised(report) or NOTHING),
         ("rubric", report["rubric"]),
@@ -50,10 +55,7 @@ def stress_document(report: Report) -> Document:
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
         ("intervals", _intervals(candidates)),
         ("not read", ", ".join(lost) or NOTHING),
-        (
-            "figures of",
-            f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING,
-        ),
+        ("figures of", figures_of),
     ]
     return Document(
         f"Stress test of {judge['name']}",
@@ -71,32 +73,41 @@ def _intervals(candidates: Report) -> str:
 
 
 def _tables(report: Report) -> list[Table]:
-    whole, alarms = report["detection_all"], report["false_alarms_all"]
-    score, level = report["score"], report["level"]
-    detection = {n: n.replace("_", " ") for n in _DETECTION if whole[n] is not None}
-    of_classes, all_but = (
-        _by(report["detection"], "class"),
-        ("all but identical", alarms),
-    )
+    whole = report["detection_all"]
+    alarms = report["false_alarms_all"]
+    score = report["score"]
+    level = report["level"]
+    detection = {}
+    for name in _DETECTION:
+        if whole[name] is not None:
+            detection[name] = name.replace("_", " ")
+    # Where nothing was put in there is no table, and so no column for what was not read.
+    if detection:
+        detection |= _LOST
+    level_label = "errors"
     alarm_labels = {}
     if level:
-        alarm_labels["significant"] = level["label"]
+        level_label = level["label"]
+        alarm_labels["significant"] = level_label
     if alarms["any"]:
         alarm_labels["any"] = "any error"
     if score:
         alarm_labels["score_change"] = f"change of {score['label']}"
-    found, unchanged = [*of_classes], _by(report["false_alarms"], "change")
-    if of_classes:
+    found = list(_by(report["detection"], "class"))
+    if found:
         found.append(("all", whole))
+    unchanged = list(_by(report["false_alarms"], "change"))
     if alarms["made"]:
-        unchanged = [*unchanged, all_but]
+        unchanged.append(("all but identical", alarms))
+    hostile_labels = {"changed": "changed a reading"}
+    hostile_labels |= {name: name for name in _EFFECTS}
     return [
         _table(
             "detection",
             "One error that was put in",
             "one error",
             rows=found,
-            labels=detection and detection | _LOST,
+            labels=detection,
         ),
         _table(
             "false_alarms",
@@ -105,13 +116,13 @@ def _tables(report: Report) -> list[Table]:
             rows=unchanged,
             labels=alarm_labels | _LOST,
         ),
-        _stability(report["stability"], level["label"] if level else "errors"),
+        _stability(report["stability"], level_label),
         _table(
             "hostile",
             "Hostile texts",
             "the text",
             rows=_by(report["hostile_all"], "change"),
-            labels={"changed": "changed a reading"} | {name: name for name in _EFFECTS},
+            labels=hostile_labels,
         ),
     ]
 
@@ -122,8 +133,10 @@ def _table(
     """Return a row for each of `rows`, with its name and the columns that have a label."""
     shown = [Column("name", head)]
     for key, label in labels.items():
-        is_count = all(isinstance(_cell(row[key]), int) for _, row in rows)
-        kind = Kind.COUNT if is_count else Kind.NUMBER
+        kind = Kind.NUMBER
+        column = [_cell(row[key]) for _, row in rows]
+        if all(isinstance(cell, int) for cell in column):
+            kind = Kind.COUNT
         shown.append(Column(key, label, kind=kind))
     if not labels:
         return Table(name, title, shown, ())
@@ -140,7 +153,9 @@ def _cell(value: Mapping[str, Any] | int | None) -> Cell:
         return value
     if "low" not in value:
         return int(sum(value.values()))  # candidates that were not read, by reason
-    kind = Kind.RATE if "rate" in value else Kind.NUMBER
+    kind = Kind.NUMBER
+    if "rate" in value:
+        kind = Kind.RATE
     return ShownEstimate(Estimate.read(value), kind)
 
 
@@ -155,11 +170,9 @@ def _by(rows: Iterable[Mapping[str, Any]], key: str) -> Rows:
 def _stability(repeats: Mapping[str, Any] | None, level: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if repeats:
+        n_read = f"{repeats['n']:,} ({repeats['lost']:,} not)"
         rows = [
-            (
-                "candidates read each time",
-                f"{repeats['n']:,} ({repeats['lost']:,} not)",
-            ),
+            ("candidates read each time", n_read),
             (f'flip between "no {level}" and some', _cell(repeats["flips"])),
             ("SD of the score within a candidate", repeats["score_sd"]),
         ]
@@ -171,9 +184,13 @@ def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
     """Return how many candidates each change made, and why others were not."""
     rows = []
     for name, reasons in counts.items():
-        others = [(reason, k) for reason, k in reasons.most_common() if reason != MADE]
-        why = "; ".join(f"{reason} ({k:,})" for reason, k in others)
-        rows.append((name, why, reasons[MADE], sum(k for _, k in others)))
+        why = []
+        n_not_made = 0
+        for reason, k in reasons.most_common():
+            if reason != MADE:
+                why.append(f"{reason} ({k:,})")
+                n_not_made += k
+        rows.append((name, "; ".join(why), reasons[MADE], n_not_made))
     head = [
         Column("change"),
         Column("why", "why not made"),

@@ -24,8 +24,15 @@ _PIECE = re.compile(r"\[[^\]]*\]|\([^)]*\)|[±<] \S+|\S+")
 
 def terminal(pipe_width: int = _PIPE_WIDTH) -> Console:
     """Return the terminal, or a wide page without colour where output is piped."""
-    width = None if sys.stdout.isatty() else pipe_width
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    width: int | None = pipe_width
+    if sys.stdout.isatty():
+        width = None
+    return Console(
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def as_lines(document: Document) -> list[str]:
@@ -34,32 +41,40 @@ def as_lines(document: Document) -> list[str]:
     if document.head:
         facts = Grid.grid(padding=(0, 2))
         for name, value in document.head:
-            facts.add_row(Text(name, style="bold"), Text(harmless(value)))
-        lines += [*shown(facts, terminal()), ""]
-    width, page = terminal(_PIPE_TABLE_WIDTH).width, Console(width=_PIPE_TABLE_WIDTH)
+            label = Text(name, style="bold")
+            facts.add_row(label, Text(harmless(value)))
+        lines += shown(facts, terminal())
+        lines.append("")
+    # A table may be wider than a terminal, which then breaks its lines, not its cells.
+    width = terminal(_PIPE_TABLE_WIDTH).width
+    page = Console(width=_PIPE_TABLE_WIDTH)
     for table in document.tables:
         lines += shown(_table(table, width), page)
-    names = max((len(name) for name, _ in document.signatures), default=0)
-    return lines + [
-        f"{name:{names}}  {harmless(line)}" for name, line in document.signatures
-    ]
+    longest = max((len(name) for name, _ in document.signatures), default=0)
+    for name, line in document.signatures:
+        lines.append(f"{name:{longest}}  {harmless(line)}")
+    return lines
 
 
 def as_text(document: Document) -> str:
     """Return a document in short: its title, its notes, its first table and the signature."""
-    short = replace(document, facts=(), tables=document.tables[:1])
-    return "\n".join([document.title, "", *as_lines(short)])
+    first_table = document.tables[:1]
+    short = replace(document, facts=(), tables=first_table)
+    lines = [document.title, "", *as_lines(short)]
+    return "\n".join(lines)
 
 
 def shown(renderable: RenderableType, out: Console) -> list[str]:
     """Return the lines of what rich draws, without spaces at their ends."""
     with out.capture() as captured:
         out.print(renderable)
-    return [line.rstrip() for line in captured.get().removesuffix("\n").split("\n")]
+    text = captured.get().removesuffix("\n")
+    return [line.rstrip() for line in text.split("\n")]
 
 
 def _one_line(cell: str) -> str:
-    return harmless(cell).replace("\n", " ").replace("\t", " ")
+    text = harmless(cell)
+    return text.replace("\n", " ").replace("\t", " ")
 
 
 def _in_pieces(cell: str) -> str:
@@ -70,17 +85,28 @@ def _table(table: Table, width: int) -> RenderableType:
     """Return a table; in a row that is too wide numbers take several lines, each whole."""
     n_left = table.n_left
     rows = [list(map(_one_line, row)) for row in (table.head, *table.texts)]
-    widths = [max(map(cell_len, column)) + 2 for column in zip(*rows, strict=True)]
-    if sum(widths) > width:
+    total = 0
+    for column in zip(*rows, strict=True):
+        # A space before the cell, and one of the box between two columns.
+        total += max(map(cell_len, column)) + 2
+    if total > width:
         rows = [[*row[:n_left], *map(_in_pieces, row[n_left:])] for row in rows]
     grid = Grid(
-        box=box.SIMPLE, show_edge=False, padding=(0, 0, 0, 1), header_style="bold"
+        box=box.SIMPLE,
+        show_edge=False,
+        padding=(0, 0, 0, 1),
+        header_style="bold",
     )
-    for index, name in enumerate(rows[0]):
-        grid.add_column(Text(name), justify="left" if index < n_left else "right")
-    for row in rows[1:]:
+    head, *body = rows
+    for name in head[:n_left]:
+        grid.add_column(Text(name), justify="left")
+    for name in head[n_left:]:
+        grid.add_column(Text(name), justify="right")
+    for row in body:
         grid.add_row(*map(Text, row))
-    note = (Text(harmless(table.note), "dim"), "") if table.note else ()
-    return Group(
-        Text(harmless(table.title), "bold"), Padding(grid, (1, 0, 1, 1)), *note
-    )
+    title = Text(harmless(table.title), "bold")
+    parts: list[RenderableType] = [title, Padding(grid, (1, 0, 1, 1))]
+    if table.note:
+        parts.append(Text(harmless(table.note), "dim"))
+        parts.append("")
+    return Group(*parts)

@@ -34,9 +34,10 @@ def validation_document(validation: Data) -> Document:
         facts.append(("significant", validation["significant"]))
     facts.append(("resampled by", validation["patient_field"] or "study"))
     facts.append(("intervals", _INTERVALS[validation["readers_are"]]))
-    levels = [
-        key for key in validation if key.startswith("no_") and key.endswith("_error")
-    ]
+    levels = []
+    for key in validation:
+        if key.startswith("no_") and key.endswith("_error"):
+            levels.append(key)
     tables = [_judges(validation), _agreement(validation), _ranking(validation)]
     for key in levels:
         tables += [_level(validation, key), _chance_corrected(validation, key)]
@@ -70,10 +71,12 @@ def _judges(validation: Data) -> Table:
     entries = []
     for row in rows:
         at_a_time = row["concurrency"]
+        if at_a_time is None:
+            at_a_time = ""
         entry = {
             "same_verdict": None,
             **row,
-            "concurrency": "" if at_a_time is None else at_a_time,
+            "concurrency": at_a_time,
             "dollars_per_1000": _or_reason(row["dollars_per_1000"]),
             "seconds": _or_reason(row["seconds"]),
         }
@@ -82,7 +85,9 @@ def _judges(validation: Data) -> Table:
 
 
 def _or_reason(figure: Data) -> ShownEstimate:
-    note = "" if figure["value"] is not None else f"({figure['reason']})"
+    note = ""
+    if figure["value"] is None:
+        note = f"({figure['reason']})"
     return ShownEstimate(Estimate.read(figure), note=note)
 
 
@@ -181,7 +186,9 @@ def _rater(entry: Data) -> str:
     """Return the name of a row's rater: a judge, a reader or the readers' mean."""
     if "reader" not in entry:
         return str(entry["judge"])
-    return f"{entry['reader']} (reader)" if entry["reader"] else f"({_READERS})"
+    if entry["reader"]:
+        return f"{entry['reader']} (reader)"
+    return f"({_READERS})"
 
 
 def _severity(validation: Data) -> Table:
@@ -251,7 +258,9 @@ def _side(entry: Data, judge: str, measure: str) -> str:
     name, of = str(entry[judge]), entry[measure]
     if of is None or of == entry["label"]:
         return name
-    return str(of) if of.removeprefix(MINUS) == name else f"{name}: {of}"
+    if of.removeprefix(MINUS) == name:
+        return str(of)
+    return f"{name}: {of}"
 
 
 def _labelled(entry: Data, **cells: object) -> Data:
@@ -262,9 +271,10 @@ def _measured(entry: Data) -> str:
     judge, measure = entry["judge"], entry["measure"]
     if entry["own"]:
         return str(judge)
-    return (
-        str(measure) if measure.removeprefix(MINUS) == judge else f"{judge}: {measure}"
-    )
+    # A metric from a file has one name, as a judge and as a measure.
+    if measure.removeprefix(MINUS) == judge:
+        return str(measure)
+    return f"{judge}: {measure}"
 
 
 def row_name(entry: Data) -> str:
@@ -274,7 +284,10 @@ def row_name(entry: Data) -> str:
 
 def _with_range(ceiling: Data, method: str) -> ShownEstimate:
     ends = ceiling["range"][method]
-    note = f"({number(ends[0])} to {number(ends[1])})" if ends else ""
+    note = ""
+    if ends:
+        low, high = ends
+        note = f"({number(low)} to {number(high)})"
     return ShownEstimate(Estimate.read(ceiling[method]), note=note)
 
 
@@ -326,15 +339,22 @@ def _level_entries(validation: Data, key: str) -> list[dict[str, Any]]:
     for entry in validation[key]:
         if not entry["n"]:
             continue
+        against = entry["against"]
+        # Of the readers, each against the others, the name says it.
+        if entry.get("reader", "") is None:
+            against = ""
         cells = {
             "rater": _rater(entry),
-            "against": "" if entry.get("reader", "") is None else entry["against"],
+            "against": against,
             "study_class": entry["study_class"] or "all",
         }
         for name in ("prevalence", "sensitivity", "specificity", "agreement"):
+            figure = entry[name]
             # The mean over several sets is no k of n.
-            kind = Kind.RATE if "k" in entry[name] else Kind.SHARE
-            cells[name] = ShownEstimate(Estimate.read(entry[name]), kind)
+            kind = Kind.SHARE
+            if "k" in figure:
+                kind = Kind.RATE
+            cells[name] = ShownEstimate(Estimate.read(figure), kind)
         entries.append({**entry, **cells})
     return entries
 
@@ -368,15 +388,16 @@ def _alternative(validation: Data) -> Table:
     )
     entries = []
     for entry in validation["alt_test"]:
-        n, won = (
-            len(entry["readers"]),
-            sum(reader["won"] for reader in entry["readers"]),
-        )
-        if entry["passes"] is not None:
-            cells = {"readers_won": Estimate(value=won / n, k=won, n=n)}
-            entries.append(
-                _labelled(entry, **cells, passes="yes" if entry["passes"] else "no")
-            )
+        if entry["passes"] is None:
+            continue
+        readers = entry["readers"]
+        n = len(readers)
+        won = sum(reader["won"] for reader in readers)
+        readers_won = Estimate(value=won / n, k=won, n=n)
+        passes = "no"
+        if entry["passes"]:
+            passes = "yes"
+        entries.append(_labelled(entry, readers_won=readers_won, passes=passes))
     epsilon = next((entry["epsilon"] for entry in validation["alt_test"]), 0.0)
     title = f"Alternative-annotator test, epsilon {epsilon:g}"
     return table_of("alternative_annotator", title, head, entries)

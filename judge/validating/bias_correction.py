@@ -68,36 +68,48 @@ def corrected_summary(
             f"{'; '.join(dict.fromkeys(why_not.values()))}"
         )
     table = run.table().iloc[runs.rows[0]]
-    is_read = np.asarray(runs.is_scored[:, 1:].any(axis=1))
+    # The judge's run is the first.
+    is_scored = runs.is_scored
+    is_judged, by_reader = is_scored[:, 0], is_scored[:, 1:]
+    is_read = np.asarray(by_reader.any(axis=1))
     n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
     summary = run.regrouped(by, patient_field, draws).plain()
     blocks = [summary, *summary["rates"]]
-    parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
+    parts = [list(range(len(table)))]
+    parts += [rows for _, rows in grouped(table, by)]
     for block, rows in zip(blocks, parts, strict=True):
-        of_rows = (strata[rows], None if patients is None else patients[rows])
-        for name, (statistic, by_judge, by_readers) in values.items():
-            figure = corrected(by_judge[rows], by_readers[rows], statistic, *of_rows)
-            block["statistics"][name]["corrected"] = figure.plain()
-    reader_runs: list[dict[str, Any]] = [
-        {
-            "reader": reader.name,
-            "run": reader.shown,
-            "signature": reader.run.signature,
-            "n": int(runs.is_scored[:, column].sum()),
-            "n_elsewhere": len(reader.run.columns([])) - n_shared[column - 1],
-        }
-        for column, reader in enumerate(readers, start=1)
-    ]
-    notes += [
-        f"{row['reader']} read {counted(n, 'study', 'studies')} that this run does not have"
-        for row in reader_runs
-        if (n := row["n_elsewhere"])
-    ]
-    lost = int((is_read & ~runs.is_scored[:, 0]).sum())
-    if lost:
-        notes.append(f"{lost:,} studies were read but not scored by the judge")
+        patients_of_rows = None
+        if patients is not None:
+            patients_of_rows = patients[rows]
+        for name, (statistic, judged, read) in values.items():
+            estimate = corrected(
+                judge=judged[rows],
+                readers=read[rows],
+                statistic=statistic,
+                strata=strata[rows],
+                patients=patients_of_rows,
+            )
+            block["statistics"][name]["corrected"] = estimate.plain()
+    reader_runs: list[dict[str, Any]] = []
+    for reader, n, scored in zip(readers, n_shared, by_reader.T, strict=True):
+        n_elsewhere = len(reader.run.columns([])) - n
+        reader_runs.append(
+            {
+                "reader": reader.name,
+                "run": reader.shown,
+                "signature": reader.run.signature,
+                "n": int(scored.sum()),
+                "n_elsewhere": n_elsewhere,
+            }
+        )
+        if n_elsewhere:
+            studies = counted(n_elsewhere, "study", "studies")
+            notes.append(f"{reader.name} read {studies} that this run does not have")
+    n_lost = int((is_read & ~is_judged).sum())
+    if n_lost:
+        notes.append(f"{n_lost:,} studies were read but not scored by the judge")
     readings = {
         "signature": _signature(readers, n_read, sampling, sample_by, patient),
         "runs": reader_runs,
@@ -116,27 +128,27 @@ def _values(
     runs: AlignedRuns,
 ) -> tuple[dict[str, tuple[OfMean, Values, Values]], dict[str, str]]:
     """Return each mean and rate with the judge's values and the readers' means, or why not."""
-    by_name, why_not = {}, {}
+    by_name: dict[str, tuple[OfMean, Values, Values]] = {}
+    why_not: dict[str, str] = {}
     rubric, *others = [run.rubric for run in runs.runs]
     for statistic in rubric.statistics:
         is_printed = bool(statistic.shown & {"groups", "compare"})
         if not isinstance(statistic, OfMean) or not is_printed:
             continue
-        reasons = [_lacking(statistic, other) for other in others]
-        columns = [
-            _study_values(runs, column, statistic)
-            for column, why in enumerate(reasons, start=1)
-            if not why
-        ]
+        reasons: dict[str, None] = {}
+        columns = []
+        for column, other in enumerate(others, start=1):
+            reason = _lacking(statistic, other)
+            if reason:
+                reasons[reason] = None
+            else:
+                columns.append(_study_values(runs, column, statistic))
         if columns:
+            judge = _study_values(runs, 0, statistic)
             readers = mean_of(np.column_stack(columns))
-            by_name[statistic.name] = (
-                statistic,
-                _study_values(runs, 0, statistic),
-                readers,
-            )
+            by_name[statistic.name] = (statistic, judge, readers)
         else:
-            why_not[statistic.name] = "; ".join(dict.fromkeys(filter(None, reasons)))
+            why_not[statistic.name] = "; ".join(reasons)
     return by_name, why_not
 
 
@@ -163,7 +175,12 @@ def _sampling(
     one_stratum = np.zeros(len(table), np.intp)
     if runs.is_scored[:, 1:].any(axis=1).all():
         return "all", (), one_stratum
-    samples = [run.reading.sample if run.reading else None for run in runs.runs[1:]]
+    samples = []
+    for run in runs.runs[1:]:
+        sample = None
+        if run.reading:
+            sample = run.reading.sample
+        samples.append(sample)
     known = [sample for sample in samples if sample]
     if len(known) < len(samples):
         name = runs.names[1 + samples.index(None)]
@@ -179,15 +196,17 @@ def _sampling(
         raise JudgeError(
             f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
         )
-    keys = list(zip(*(_texts(table[name]) for name in by), strict=True)) or [()] * len(
-        table
-    )
+    columns = [_texts(table[name]) for name in by]
+    keys: list[tuple[str | None, ...]] = list(zip(*columns, strict=True))
+    if not keys:
+        # Drawn from all studies together.
+        keys = [()] * len(table)
     sizes = Counter(keys)
     for name, sample in zip(runs.names[1:], known, strict=True):
-        strata = {
-            tuple(_texts([stratum.key.get(field) for field in by])): stratum.n_studies
-            for stratum in sample.strata
-        }
+        strata = {}
+        for stratum in sample.strata:
+            key = tuple(_texts([stratum.key.get(field) for field in by]))
+            strata[key] = stratum.n_studies
         if tuple(sample.by) != by or sizes != strata:
             raise JudgeError(
                 f"{name} is a sample of other studies than {runs.names[0]} has, or was drawn by "

@@ -50,7 +50,9 @@ class Rater:
     @property
     def lacks(self) -> Mapping[str, str]:
         """What a reader was not asked for, each with the reason."""
-        return self.run.reading.lacks if self.run.reading else {}
+        if self.run.reading is None:
+            return {}
+        return self.run.reading.lacks
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -75,21 +77,22 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
     for choice in choices:
         run = RunFolder.open(choice.path)
         judge = run.manifest.judge.name
-        if (run.reading is not None) != readers:
+        is_reader = run.reading is not None
+        if readers and not is_reader:
             raise JudgeError(
                 f"{choice.shown} is a run of the judge {judge}, not of a reader"
-                if readers
-                else f"{choice.shown} is a reader's run; give it with --readers"
+            )
+        if is_reader and not readers:
+            raise JudgeError(
+                f"{choice.shown} is a reader's run; give it with --readers"
             )
         name = choice.model or judge.removeprefix(READER)
-        # A reader under two names would agree with himself.
-        same = [
-            r for r in opened.values() if readers and r.run.signature == run.signature
-        ]
-        if same:
-            raise JudgeError(
-                f"{same[0].shown} and {choice.shown} are the same readings"
-            )
+        for other in opened.values():
+            # A reader under two names would agree with himself.
+            if is_reader and other.run.signature == run.signature:
+                raise JudgeError(
+                    f"{other.shown} and {choice.shown} are the same readings"
+                )
         if name in opened:
             raise JudgeError(
                 f"{opened[name].shown} and {choice.shown} are both of {name!r}; name them: "
@@ -107,10 +110,11 @@ def _runs_in(choice: RunChoice) -> list[RunChoice]:
         raise JudgeError(
             f"{choice.shown} holds no run; judge import makes readers' runs"
         )
-    return [
-        RunChoice(path, str(Path(choice.shown) / path.name), choice.model)
-        for path in folders
-    ]
+    choices = []
+    for path in folders:
+        shown = str(Path(choice.shown) / path.name)
+        choices.append(RunChoice(path, shown, choice.model))
+    return choices
 
 
 @dataclass(frozen=True)
@@ -169,25 +173,26 @@ class RatedStudies:
 
     def records(self, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
         """Return the records of some studies by study id, one dictionary per rater."""
-        return [
-            self.runs.records(column, study_ids) for column in range(len(self.raters))
-        ]
+        n_raters = len(self.raters)
+        return [self.runs.records(column, study_ids) for column in range(n_raters)]
 
     @property
     def significant(self) -> str:
         """What counts as significant: `readers actionable or worse, judge GREEN significant`."""
-        names: dict[str, list[str]] = {"readers": [], "judge": []}
-        for rater in (*self.readers, *self.judges):
-            is_graded = SIGNIFICANT not in rater.levels
-            names["readers" if rater.is_reader else "judge"].append(
-                f"{self.level or 'urgent'} or worse"
-                if is_graded
-                else f"{rater.rubric.title} significant"
-            )
-        sides = {
-            side: " and ".join(dict.fromkeys(parts)) for side, parts in names.items()
-        }
-        return ", ".join(f"{side} {text}" for side, text in sides.items())
+        readers = " and ".join(self._significant_by(self.readers))
+        judges = " and ".join(self._significant_by(self.judges))
+        return f"readers {readers}, judge {judges}"
+
+    def _significant_by(self, raters: Sequence[Rater]) -> list[str]:
+        """Return what counts as significant by some of the raters, each once."""
+        names: dict[str, None] = {}
+        for rater in raters:
+            if SIGNIFICANT in rater.levels:
+                names[f"{rater.rubric.title} significant"] = None
+            else:
+                # A rubric of grades counts from a grade on.
+                names[f"{self.level or 'urgent'} or worse"] = None
+        return list(names)
 
 
 def align_raters(
@@ -203,61 +208,46 @@ def align_raters(
     nothing in common, and where a run cannot tell which errors are of `level`.
     """
     raters = (*judges, *readers)
-    runs = align(
-        [(rater.shown, rater.run) for rater in raters],
-        lambda *ids: (
-            set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :])
-        ),
-    )
+    n_judges = len(judges)
+
+    def judged_and_read(*ids: set[str]) -> set[str]:
+        judged_by_all = set.intersection(*ids[:n_judges])
+        read_by_any = set.union(*ids[n_judges:])
+        return judged_by_all & read_by_any
+
+    runs = align([(rater.shown, rater.run) for rater in raters], judged_and_read)
     sizes = [len(rater.run.columns([])) for rater in raters]
     if not runs.study_ids:
-        has = ", ".join(
-            f"{r.shown} has {n:,}" for r, n in zip(raters, sizes, strict=True)
-        )
+        having = []
+        for rater, size in zip(raters, sizes, strict=True):
+            having.append(f"{rater.shown} has {size:,}")
         raise JudgeError(
-            f"no study was both judged and read ({has}); judge the reports that were read"
+            f"no study was both judged and read ({', '.join(having)}); judge the reports that "
+            "were read"
         )
-    notes = [
-        f"{n:,} studies of {rater.name} are left out: not read, or not judged by all judges"
-        for rater, rows, size in zip(raters, runs.rows, sizes, strict=True)
-        if (n := size - int((rows >= 0).sum()))
-    ]
+    notes = []
+    for rater, rows, size in zip(raters, runs.rows, sizes, strict=True):
+        n_left_out = size - int((rows >= 0).sum())
+        if n_left_out:
+            notes.append(
+                f"{n_left_out:,} studies of {rater.name} are left out: not read, or not judged "
+                "by all judges"
+            )
     notes += check_texts(runs)
     level = _choose_level(raters, level)
     quantities = _shared(raters, level)
-    scores = []
-    names = [*(quantity.name for quantity in quantities), RATING]
-    values = {
-        name: np.full((len(runs.study_ids), len(raters)), np.nan) for name in names
-    }
-    for column, rater in enumerate(raters):
-        known = quantities_of(rater.rubric, rater.lacks, level)
-        for quantity in quantities:
-            numbers = runs.numbers(column, known[quantity.name].made_of)
-            values[quantity.name][:, column] = sum_of(numbers, numbers)
-        for score in () if rater.is_reader else rater.rubric.with_role("score"):
-            of_score = runs.numbers(column, [score.name])[score.name]
-            scores.append(
-                Score(rater.name, score.label, score.higher_is_better, of_score)
-            )
-        if rater.is_reader and RATING in rater.run.manifest.fields:
-            values[RATING][:, column] = [
-                rating if type(rating) in (int, float) else np.nan
-                for rating in runs.columns(column, [RATING])[RATING]
-            ]
+    values = _values(raters, runs, quantities, level)
     if not np.isnan(values[RATING]).all():
         quantities += (RATINGS,)
-    of_files = [
-        Score(
-            metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0]
-        )
-        for file in metrics
-        for metric, grid in file.on(
-            runs.study_ids, (model_of_run(judges[0].run),)
-        ).items()
-    ]
+    of_judges = _judge_scores(judges, runs)
+    of_files = _file_scores(metrics, runs, model_of_run(judges[0].run))
     directions = [f"{score.label} {score.higher_is_better}" for score in of_files]
+    study_classes: list[str | None] = [None] * len(runs.study_ids)
     classes, note = runs.field("study_class")
+    if classes is not None:
+        study_classes = [str(name) if name else None for name in classes]
+    if note:
+        notes.append(note)
     patient, clusters = runs.patients(patient_field) or (None, None)
     references = _references(runs, clusters)
     if clusters is not None and len(set(clusters)) == len(clusters):
@@ -269,20 +259,72 @@ def align_raters(
         runs=runs,
         quantities=quantities,
         values=values,
-        scores=(*scores, *of_files),
+        scores=(*of_judges, *of_files),
         severities=severities,
         grades=grades,
         references=references,
-        study_classes=tuple(
-            str(name) if name else None
-            for name in classes or [None] * len(runs.study_ids)
-        ),
+        study_classes=tuple(study_classes),
         clusters=clusters,
         patient_field=patient,
         level=level,
         files=(*(file.sha256 for file in metrics), *directions),
-        notes=(*notes, *([note] if note else [])),
+        notes=tuple(notes),
     )
+
+
+def _judge_scores(judges: Sequence[Rater], runs: AlignedRuns) -> list[Score]:
+    scores = []
+    for column, judge in enumerate(judges):
+        for measure in judge.rubric.with_role("score"):
+            score = Score(
+                judge=judge.name,
+                label=measure.label,
+                higher_is_better=measure.higher_is_better,
+                values=runs.numbers(column, [measure.name])[measure.name],
+            )
+            scores.append(score)
+    return scores
+
+
+def _file_scores(
+    files: Sequence[MetricFile], runs: AlignedRuns, model: str
+) -> list[Score]:
+    """Return the metrics of files, of the one model whose reports were judged."""
+    scores = []
+    for file in files:
+        for metric, grid in file.on(runs.study_ids, (model,)).items():
+            score = Score(
+                judge=metric.name,
+                label=metric.study_label,
+                higher_is_better=metric.study_higher_is_better,
+                values=grid[:, 0],
+            )
+            scores.append(score)
+    return scores
+
+
+def _values(
+    raters: Sequence[Rater],
+    runs: AlignedRuns,
+    quantities: Sequence[SharedMeasure],
+    level: str | None,
+) -> dict[str, Values]:
+    """Return each quantity, and the readers' ratings, studies by raters."""
+    shape = (len(runs.study_ids), len(raters))
+    values = {quantity.name: np.full(shape, np.nan) for quantity in quantities}
+    values[RATING] = np.full(shape, np.nan)
+    for column, rater in enumerate(raters):
+        known = quantities_of(rater.rubric, rater.lacks, level)
+        for quantity in quantities:
+            numbers = runs.numbers(column, known[quantity.name].made_of)
+            values[quantity.name][:, column] = sum_of(numbers, numbers)
+        if rater.is_reader and RATING in rater.run.manifest.fields:
+            ratings = runs.columns(column, [RATING])[RATING]
+            for row, rating in enumerate(ratings):
+                # A field may hold anything: a text is no rating, nor is True.
+                if type(rating) in (int, float):
+                    values[RATING][row, column] = rating
+    return values
 
 
 def _references(
@@ -321,11 +363,10 @@ def _grades(
     raters: Sequence[Rater], runs: AlignedRuns
 ) -> tuple[tuple[str, ...], Values]:
     """Return the severities that all raters tell apart, and how many of them a study reaches."""
-    shared = [
-        name
-        for name in raters[0].levels
-        if all(name in rater.levels for rater in raters)
-    ]
+    shared = []
+    for name in raters[0].levels:
+        if all(name in rater.levels for rater in raters):
+            shared.append(name)
     if len(shared) < 2:
         return (), np.empty((len(runs.study_ids), 0))
     grades = np.zeros((len(runs.study_ids), len(raters)))
@@ -351,9 +392,11 @@ def check_texts(runs: AlignedRuns) -> list[str]:
             )
     notes = []
     first = runs.runs[0].manifest.section
+    study_ids = set(runs.study_ids)
     for name, run in zip(runs.names, runs.runs, strict=True):
-        texts = digests(run.records(of_any_version=True), set(runs.study_ids)).values()
-        sides = zip(SIDES, zip(*texts, strict=True), strict=True)
+        texts = digests(run.records(of_any_version=True), study_ids).values()
+        by_side = zip(*texts, strict=True)
+        sides = zip(SIDES, by_side, strict=True)
         missing = [side for side, known in sides if not any(known)]
         section = run.manifest.section
         if "candidates" in missing and section != first:
@@ -372,15 +415,16 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     level = level or common_level(rater.rubric for rater in raters)
     has_levels = any(rater.levels for rater in raters)
     for rater in raters:
-        can_tell = (
-            measures_at_level(rater.rubric, level, rater.lacks)
-            if level
-            else rater.levels
-        )
+        if level:
+            can_tell = bool(measures_at_level(rater.rubric, level, rater.lacks))
+        else:
+            can_tell = bool(rater.levels)
+        # Where nobody has levels only all errors are counted, which needs none.
         if not can_tell and (level or has_levels):
+            levels = ", ".join(rater.levels) or "none"
             raise JudgeError(
                 f"{rater.shown} cannot tell which errors are {level or SIGNIFICANT}, only "
-                f"{', '.join(rater.levels) or 'none'}; choose a level that all runs have (--level)"
+                f"{levels}; choose a level that all runs have (--level)"
             )
     return level
 

@@ -55,7 +55,7 @@ from judge.stats.rater_figures import (
 from judge.stats.significance import Resampling
 from judge.stats.summary import OUTCOMES
 from judge.types import Failed, Unparsed
-from judge.validating.raters import RatedStudies
+from judge.validating.raters import RatedStudies, Rater
 
 _USUAL = Resampling()
 
@@ -88,15 +88,17 @@ def compute_validation(
     rng = generator(resampling.seed, "validation", {})
     resamples = draw_resamples(studies.clusters, n, rng, resampling.resamples)
     n_judges = len(studies.judges)
-    quantities = [
-        quantity
-        for quantity in studies.quantities
-        if not np.isnan(studies.values[quantity.name][:, n_judges:]).all()
-    ]
+    quantities = []
+    lacking = []
+    for quantity in studies.quantities:
+        by_readers = studies.values[quantity.name][:, n_judges:]
+        if np.isnan(by_readers).all():
+            lacking.append(quantity.label)
+        else:
+            quantities.append(quantity)
     levels = [quantity for quantity in quantities if quantity.is_level]
     counts = [quantity for quantity in quantities if quantity.role == "count"]
-    notes = []
-    lacking = [one.label for one in studies.quantities if one not in quantities]
+    notes = list(studies.notes)
     if lacking:
         notes.append(
             f"{', '.join(lacking)} cannot be compared: the readers were not asked"
@@ -104,13 +106,17 @@ def compute_validation(
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
     figures = RatersFigures(
-        studies, resamples, resampling, random_readers=random_readers
+        studies,
+        resamples,
+        resampling,
+        random_readers=random_readers,
     )
+    # Each adds its differences, which are printed in this order.
     correlations = figures.correlations(quantities)
     ranking = figures.ranking(quantities)
-    detections = {
-        f"no_{level.name}_error": list(figures.detection(level)) for level in levels
-    }
+    detections = {}
+    for level in levels:
+        detections[f"no_{level.name}_error"] = list(figures.detection(level))
     severity = figures.severity()
     if n < LEAST_UNITS:
         notes.append(f"only {n} studies were read: correlations have no interval")
@@ -119,39 +125,37 @@ def compute_validation(
             f"intervals over readers need {LEAST_READERS} readers, there are "
             f"{len(studies.readers)}: there are none"
         )
+    for reason in dict.fromkeys(reasons):
+        notes.append(f"alternative-annotator test {reason}")
+    signature = _signature(
+        studies,
+        resampling,
+        epsilon,
+        random_readers=random_readers,
+    )
+    readers_are = "fixed"
+    if random_readers:
+        readers_are = "random"
+    significant = {}
+    if levels:
+        significant["significant"] = studies.significant
+    of_judges = judge_table(
+        studies,
+        quantities,
+        agreement=correlations["agreement"],
+        units=resamples.units,
+    )
     return {
-        "signature": _signature(
-            studies, resampling, epsilon, random_readers=random_readers
-        ),
-        **{
-            side: [
-                {
-                    "name": rater.name,
-                    "run": rater.shown,
-                    "judge": rater.run.manifest.judge.version,
-                    "rubric": rater.run.manifest.rubric,
-                    "signature": rater.run.signature,
-                }
-                for rater in raters
-            ]
-            for side, raters in (
-                ("judges", studies.judges),
-                ("readers", studies.readers),
-            )
-        },
+        "signature": signature,
+        "judges": _described(studies.judges),
+        "readers": _described(studies.readers),
         "n_studies": n,
-        **({"significant": studies.significant} if levels else {}),
+        **significant,
         "patient_field": studies.patient_field,
-        "readers_are": "random" if random_readers else "fixed",
+        "readers_are": readers_are,
         "resampling": {"resamples": resampling.resamples, "seed": resampling.seed},
-        "notes": [
-            *studies.notes,
-            *notes,
-            *(f"alternative-annotator test {why}" for why in dict.fromkeys(reasons)),
-        ],
-        "judge_table": judge_table(
-            studies, quantities, correlations["agreement"], resamples.units
-        ),
+        "notes": notes,
+        "judge_table": of_judges,
         **correlations,
         "n_references": figures.n_references,
         "ranking": ranking,
@@ -162,6 +166,23 @@ def compute_validation(
         "limits": _limits(studies, counts, resamples.units),
         "alt_test": alternatives,
     }
+
+
+def _described(raters: Sequence[Rater]) -> list[dict[str, str]]:
+    """Return who the raters are, as JSON's types."""
+    described = []
+    for rater in raters:
+        manifest = rater.run.manifest
+        described.append(
+            {
+                "name": rater.name,
+                "run": rater.shown,
+                "judge": manifest.judge.version,
+                "rubric": manifest.rubric,
+                "signature": rater.run.signature,
+            }
+        )
+    return described
 
 
 def _limits(
@@ -200,10 +221,11 @@ def _columns(
     if quantity.category or quantity.role == "score":
         return columns
     for score in studies.scores:
-        is_same = score.higher_is_better == quantity.higher_is_better
-        label = score.label if is_same else f"{MINUS}{score.label}"
+        label, values = score.label, score.values
+        if score.higher_is_better != quantity.higher_is_better:
+            label, values = f"{MINUS}{label}", -values
         names = {"judge": score.judge, "measure": label, "own": False}
-        columns.append((names, score.values if is_same else -score.values))
+        columns.append((names, values))
     return columns
 
 
@@ -231,7 +253,9 @@ class RatersFigures:
     @property
     def n_references(self) -> int:
         """How many references have several candidates."""
-        return 0 if self.pairs is None else self.pairs.n_references
+        if self.pairs is None:
+            return 0
+        return self.pairs.n_references
 
     def correlations(
         self, quantities: Sequence[SharedMeasure]
@@ -317,16 +341,11 @@ class RatersFigures:
         groups: list[tuple[str | None, Any, Resamples]] = [
             (None, slice(None), self.resamples)
         ]
-        for name in names if len(names) > 1 else ():
-            rows = np.flatnonzero(
-                [study_class == name for study_class in studies.study_classes]
-            )
-            clusters = None if studies.clusters is None else studies.clusters[rows]
-            rng = generator(self.resampling.seed, "validation", {"study_class": name})
-            of_class = draw_resamples(
-                clusters, len(rows), rng, self.resampling.resamples
-            )
-            groups.append((name, rows, of_class))
+        # One class alone is all studies again.
+        if len(names) > 1:
+            for name in names:
+                rows, of_class = self._of_class(name)
+                groups.append((name, rows, of_class))
         judges = [{"judge": judge.name} for judge in studies.judges]
         for group, rows, resamples in groups:
             values = is_clean[rows]
@@ -340,17 +359,34 @@ class RatersFigures:
                     **figures,
                 }
             if group is None:
+                about = {
+                    "quantity": f"no_{level.name}_error",
+                    "label": f"no {level.label.removesuffix('s')}",
+                }
                 self._compare(
                     detection_measure(resamples),
                     [row for row, _ in found],
                     values,
                     names=("agreement", *CHANCE_CORRECTED),
-                    about={
-                        "quantity": f"no_{level.name}_error",
-                        "label": f"no {level.label.removesuffix('s')}",
-                    },
+                    about=about,
                     columns=judges,
                 )
+
+    def _of_class(self, name: str) -> tuple[Codes, Resamples]:
+        """Return the rows of the studies of a class, and resamples of these alone."""
+        studies = self.studies
+        is_of_class = [study_class == name for study_class in studies.study_classes]
+        rows = np.flatnonzero(is_of_class)
+        clusters = None
+        if studies.clusters is not None:
+            clusters = studies.clusters[rows]
+        rng = generator(self.resampling.seed, "validation", {"study_class": name})
+        return rows, draw_resamples(
+            clusters,
+            len(rows),
+            rng,
+            self.resampling.resamples,
+        )
 
     def severity(self) -> list[dict[str, Any]]:
         """Return the weighted kappa of the studies' severities; empty where there are none."""
@@ -371,10 +407,11 @@ class RatersFigures:
             about=names,
             columns=judges,
         )
-        return [
-            {**self._rater_names(row, judges), **plain_figures(row, SEVERITY)}
-            for row in found
-        ]
+        rows = []
+        for row in found:
+            figures = plain_figures(row, SEVERITY)
+            rows.append({**self._rater_names(row, judges), **figures})
+        return rows
 
     def _grid(self, quantity: SharedMeasure) -> tuple[list[dict[str, Any]], Values]:
         """Return the names of a quantity's columns of judges, and these with the readers'."""
@@ -391,7 +428,9 @@ class RatersFigures:
         if row.rater >= len(columns):
             reader = self.studies.readers[row.rater - len(columns)]
             return {"reader": reader.name, "against": "other readers"}
-        against = "leave one out" if row.is_left_out else "all readers"
+        against = "all readers"
+        if row.is_left_out:
+            against = "leave one out"
         return {**columns[row.rater], "against": against}
 
     def _compare(
@@ -408,11 +447,10 @@ class RatersFigures:
 
         A metric of a file is compared with the judges' scores, as if it were another judge.
         """
-        pairs = [
-            (first, second)
-            for first, second in combinations(range(len(columns)), 2)
-            if _is_comparable(columns[first], columns[second])
-        ]
+        pairs = []
+        for first, second in combinations(range(len(columns)), 2):
+            if _is_comparable(columns[first], columns[second]):
+                pairs.append((first, second))
         found = judge_differences(
             measure,
             rows,
@@ -444,12 +482,11 @@ def _is_comparable(column: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """
     if column["judge"] == other["judge"] or column.get("own") != other.get("own"):
         return False
-    names = [str(one.get("measure")).removeprefix(MINUS) for one in (column, other)]
-    return (
-        names[0] == names[1]
-        or names[0] == column["judge"]
-        or names[1] == other["judge"]
-    )
+    measure = str(column.get("measure")).removeprefix(MINUS)
+    other_measure = str(other.get("measure")).removeprefix(MINUS)
+    is_same = measure == other_measure
+    is_of_file = measure == column["judge"] or other_measure == other["judge"]
+    return is_same or is_of_file
 
 
 def _is_clean(counts: Values) -> Values:
@@ -494,21 +531,19 @@ def _signature(
 ) -> str:
     parts = [
         "validate:2",
-        *(
-            f"{side}:{len(raters)}+"
-            + short_digest(
-                sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters)
-            )
-            for side, raters in (
-                ("judges", studies.judges),
-                ("readers", studies.readers),
-            )
-        ),
-        *([f"metrics:{short_digest(sorted(studies.files))}"] if studies.files else []),
+        f"judges:{len(studies.judges)}+{_raters_digest(studies.judges)}",
+        f"readers:{len(studies.readers)}+{_raters_digest(studies.readers)}",
+    ]
+    if studies.files:
+        parts.append(f"metrics:{short_digest(sorted(studies.files))}")
+    readers_are = "fixed"
+    if random_readers:
+        readers_are = "random"
+    parts += [
         f"studies:{len(studies.study_ids)}+{short_digest(studies.study_ids)}",
         f"level:{studies.level or 'own'}",
         f"patient:{studies.patient_field or 'none'}",
-        f"readers-are:{'random' if random_readers else 'fixed'}",
+        f"readers-are:{readers_are}",
         f"resamples:{resampling.resamples}",
         f"seed:{resampling.seed}",
         f"epsilon:{epsilon:g}",
@@ -516,6 +551,11 @@ def _signature(
         f"version:{plugins.version()}",
     ]
     return signature_line(parts)
+
+
+def _raters_digest(raters: Sequence[Rater]) -> str:
+    lines = [f"{rater.name}\t{rater.run.signature}" for rater in raters]
+    return short_digest(sorted(lines))
 
 
 def judge_table(
@@ -536,37 +576,34 @@ def judge_table(
     """
     totals = [quantity for quantity in quantities if not quantity.category]
     quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
-    kendall = {
-        row["judge"]: row["kendall"]
-        for row in agreement
-        if row["own"] and quantity and row["quantity"] == quantity.name
-    }
+    kendall = {}
+    for row in agreement:
+        if row["own"] and quantity and row["quantity"] == quantity.name:
+            kendall[row["judge"]] = row["kendall"]
     stability = _same_verdict(studies, quantity, units)
     rows = []
+    # Readers come after the judges, and have no outcomes of answers.
     for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
-        is_lost = np.asarray(
-            (outcomes == OUTCOMES[Unparsed]) | (outcomes == OUTCOMES[Failed])
-        )
-        lost = {
-            f"n_{OUTCOMES[kind]}": int((outcomes == OUTCOMES[kind]).sum())
-            for kind in (Unparsed, Failed)
+        is_unparsed = np.asarray(outcomes == OUTCOMES[Unparsed])
+        is_failed = np.asarray(outcomes == OUTCOMES[Failed])
+        unread = rate_interval(is_unparsed | is_failed, units).plain()
+        unread[f"n_{OUTCOMES[Unparsed]}"] = int(is_unparsed.sum())
+        unread[f"n_{OUTCOMES[Failed]}"] = int(is_failed.sum())
+        same_verdict = {}
+        if judge.name in stability:
+            same_verdict["same_verdict"] = stability[judge.name]
+        effort = judge.run.manifest.effort or {}
+        row = {
+            "judge": judge.name,
+            "quantity": quantity and quantity.name,
+            "label": quantity and quantity.label,
+            "kendall": kendall.get(judge.name) or _unknown("no count in common"),
+            "unread": unread,
+            **same_verdict,
+            **_cost(judge.run),
+            "concurrency": effort.get("concurrency"),
         }
-        rows.append(
-            {
-                "judge": judge.name,
-                "quantity": quantity and quantity.name,
-                "label": quantity and quantity.label,
-                "kendall": kendall.get(judge.name) or _unknown("no count in common"),
-                "unread": {**rate_interval(is_lost, units).plain(), **lost},
-                **(
-                    {"same_verdict": stability[judge.name]}
-                    if judge.name in stability
-                    else {}
-                ),
-                **_cost(judge.run),
-                "concurrency": (judge.run.manifest.effort or {}).get("concurrency"),
-            }
-        )
+        rows.append(row)
     return rows
 
 
@@ -594,7 +631,8 @@ def _same_verdict(
 
 
 def _cost(run: RunFolder) -> dict[str, dict[str, Any]]:
-    manifest, spent = run.manifest, run.manifest.spent
+    manifest = run.manifest
+    spent = manifest.spent
     if spent is None or manifest.started is None or manifest.finished is None:
         unknown = _unknown("not recorded")
         return {"dollars_per_1000": unknown, "seconds": unknown}
@@ -603,9 +641,13 @@ def _cost(run: RunFolder) -> dict[str, dict[str, Any]]:
         unknown = _unknown("all from the cache")
         return {"dollars_per_1000": unknown, "seconds": unknown}
     n = run.summary().n_studies
-    # Of the answers asked for: cached ones count as these.
-    share = (asked + spent.from_cache) / asked / n if asked else 1 / n
-    dollars = _unknown("no known price" if asked else "asks no server")
+    if asked:
+        # Of the answers asked for: cached ones count as these.
+        share = (asked + spent.from_cache) / asked / n
+        dollars = _unknown("no known price")
+    else:
+        share = 1 / n
+        dollars = _unknown("asks no server")
     if asked and spent.dollars is not None:
         per_1000 = 1_000 * spent.dollars * share
         dollars = Estimate(n=asked, value=per_1000).plain()

@@ -173,12 +173,12 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     """
     errors, findings = annotation.of_kind(ERROR), annotation.of_kind(REFERENCE.name)
     is_weighed = all(SIGNIFICANCE.name in finding.labels for finding in findings)
-    reference = weight(findings) if is_weighed else None
-    matched = _matched(annotation) if is_weighed else None
-    false, missing = (
-        weight(error for error in errors if name in error.labels.get(TYPE.name, ()))
-        for name in (FALSE, MISSING)
-    )
+    reference = matched = None
+    if is_weighed:
+        reference = weight(findings)
+        matched = _matched(annotation)
+    false = _weight_of_type(errors, FALSE)
+    missing = _weight_of_type(errors, MISSING)
     crimson = None
     if reference is not None and matched is not None:
         crimson = score(reference, matched, false, missing)
@@ -198,6 +198,12 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
+def _weight_of_type(errors: Iterable[Item], name: str) -> float:
+    """Return the sum of the weights of the errors of a type."""
+    of_type = [error for error in errors if name in error.labels.get(TYPE.name, ())]
+    return weight(of_type)
+
+
 def triage(annotation: Annotation) -> dict[str, int | None]:
     """Return the counts of `TRIAGE`, None where the findings are not all graded and linked.
 
@@ -208,17 +214,22 @@ def triage(annotation: Annotation) -> dict[str, int | None]:
         recall = urgent findings reported / urgent findings of the reference
         precision = urgent findings supported / urgent findings of the candidate
     """
-    links = [match.links for match in annotation.of_kind(MATCH.name)]
-    matched = {place for pair in links for place in pair}
+    matched: set[int] = set()
+    for match in annotation.of_kind(MATCH.name):
+        if len(match.links) != 2:
+            return dict.fromkeys(TRIAGE)
+        matched.update(match.links)
     numbers: list[int] = []
     for kind in (REFERENCE.name, CANDIDATE.name):
-        findings = [
-            (at, item) for at, item in enumerate(annotation.items) if item.kind == kind
-        ]
-        grades = {at: item.labels.get(SIGNIFICANCE.name) for at, item in findings}
-        if None in grades.values() or any(len(pair) != 2 for pair in links):
-            return dict.fromkeys(TRIAGE)
-        urgent = {at for at, grade in grades.items() if grade == LEVELS[:1]}
+        urgent: set[int] = set()
+        for place, item in enumerate(annotation.items):
+            if item.kind != kind:
+                continue
+            grade = item.labels.get(SIGNIFICANCE.name)
+            if grade is None:
+                return dict.fromkeys(TRIAGE)
+            if grade == LEVELS[:1]:
+                urgent.add(place)
         numbers += [len(urgent), len(urgent & matched)]
     return dict(zip(TRIAGE, numbers, strict=True))
 
@@ -237,7 +248,9 @@ def score(reference: float, matched: float, false: float, missing: float) -> flo
     if quotient >= 0:
         return quotient
     excess = false - matched
-    return -excess / (1 + excess) if excess > 0 else 0.0
+    if excess <= 0:
+        return 0.0
+    return -excess / (1 + excess)
 
 
 def weight(items: Iterable[Item]) -> float:
@@ -258,17 +271,22 @@ def _matched(annotation: Annotation) -> float | None:
         is_whole = {FALSE, MISSING}.intersection(item.labels.get(TYPE.name, ()))
         if item.kind not in (MATCH.name, ERROR) or is_whole:
             continue
-        if not item.links or items[item.links[0]].kind != REFERENCE.name:
+        if not item.links:
+            return None
+        place = item.links[0]
+        if items[place].kind != REFERENCE.name:
             return None
         if item.kind == MATCH.name:
-            matched.add(item.links[0])
+            matched.add(place)
         elif item.label(SIGNIFICANCE.name) != NEGLIGIBLE:
-            lost[item.links[0]] += _ATTRIBUTE_WEIGHT
-    weights = {place: weight((items[place],)) for place in matched}
-    parts = (
-        full * full / (full + lost[at]) if lost[at] else full
-        for at, full in weights.items()
-    )
+            lost[place] += _ATTRIBUTE_WEIGHT
+    parts = []
+    for place in matched:
+        full = weight((items[place],))
+        # Without errors as it is: a finding that weighs nothing divides nothing.
+        if lost[place]:
+            full = full * full / (full + lost[place])
+        parts.append(full)
     return sum(parts, 0.0)
 
 
@@ -298,10 +316,12 @@ def _real(text: str) -> str:
 def _attributes(value: object) -> object:
     # A list or one text; "location|severity" names two.
     entries = value if isinstance(value, list) else [value]
-    parts = [part for entry in entries for part in _SEVERAL.split(str(entry))]
-    names = {_APART.sub("_", part.strip().lower()) for part in parts}
-    names = {_ALSO.get(name, name) for name in names}
-    if not names or not names <= {*ATTRIBUTES}:
+    names: set[str] = set()
+    for entry in entries:
+        for part in _SEVERAL.split(str(entry)):
+            name = _APART.sub("_", part.strip().lower())
+            names.add(_ALSO.get(name, name))
+    if not names or not names.issubset(ATTRIBUTES):
         raise ValueError("error_types names at least one, and none that there is not")
     return sorted(names, key=ATTRIBUTES.index)
 
@@ -429,10 +449,11 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
 
 def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
-    types = {
-        "location" if name == "laterality" and modality != "mg" else name
-        for name in named
-    }
+    types = set(named)
+    # The wrong side is a type of its own in mammograms alone.
+    if "laterality" in types and modality != "mg":
+        types.remove("laterality")
+        types.add("location")
     for name in types:
         if MODALITY_OF.get(name) not in (None, modality):
             raise UnparsedError(
@@ -489,18 +510,18 @@ def _attribute_item(
     text: str,
     is_negligible: bool,  # noqa: FBT001
 ) -> Item:
-    grade = NEGLIGIBLE if is_negligible else items[links[0]].label(SIGNIFICANCE.name)
-    return Item(
-        ERROR, text, {TYPE.name: types, SIGNIFICANCE.name: (grade,)}, links=links
-    )
+    grade = NEGLIGIBLE
+    if not is_negligible:
+        grade = items[links[0]].label(SIGNIFICANCE.name)
+    labels = {TYPE.name: types, SIGNIFICANCE.name: (grade,)}
+    return Item(ERROR, text, labels, links=links)
 
 
 def match_item(items: Sequence[Item], reference: int, candidate: int) -> Item:
     """Return the match of the findings at two positions."""
-    words, also = items[reference].text, items[candidate].text
-    text = (
-        words if words.casefold() == also.casefold() else f"{words} (candidate: {also})"
-    )
+    text, also = items[reference].text, items[candidate].text
+    if text.casefold() != also.casefold():
+        text = f"{text} (candidate: {also})"
     return Item(MATCH.name, text, links=(reference, candidate))
 
 
@@ -591,31 +612,25 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     asked_about = _stems(" ".join(study.context.values()))
     items = []
     for finding in findings:
-        is_benign = finding.comes_with_age and is_elderly(study.context)
-        if is_benign and not _stems(finding.text) & asked_about:
-            items.append(_item(finding.text, _BENIGN, finding.side))
+        is_expected = finding.comes_with_age and is_elderly(study.context)
+        # What the examination was asked for is never benign.
+        if is_expected and not _stems(finding.text) & asked_about:
+            significance = _BENIGN
         else:
-            items.append(
-                _item(finding.text, _BY_SEVERITY[finding.severity], finding.side)
-            )
+            significance = _BY_SEVERITY[finding.severity]
+        items.append(_item(finding.text, significance, finding.side))
     items = _told_apart(items, comparison)
-    items += [
-        match_item(items, place, partner)
-        for place, finding in enumerate(findings)
-        if finding.side == "reference"
-        for partner in finding.partners
-    ]
+    for place, finding in enumerate(findings):
+        if finding.side == "reference":
+            for partner in finding.partners:
+                items.append(match_item(items, place, partner))
     for side, kind in (("candidate", FALSE), ("reference", MISSING)):
-        items += [
-            unmatched_item(items, place, kind)
-            for place, finding in enumerate(findings)
-            if finding.side == side and not finding.partners
-        ]
+        for place, finding in enumerate(findings):
+            if finding.side == side and not finding.partners:
+                items.append(unmatched_item(items, place, kind))
     for difference in comparison.differences:
-        links, types = (
-            (difference.reference, difference.candidate),
-            (difference.attribute,),
-        )
+        links = (difference.reference, difference.candidate)
+        types = (difference.attribute,)
         is_negligible = difference.is_negligible
         items.append(
             _attribute_item(items, links, types, difference.text, is_negligible)
@@ -632,12 +647,13 @@ def _told_apart(items: Sequence[Item], comparison: ReportComparison) -> list[Ite
         if word_key(ours.text) == word_key(theirs.text):
             text = f"{theirs.text} (other {difference.attribute})"
             apart[difference.candidate] = replace(theirs, text=text)
-    said = {word_key(item.text) for item in items if item.kind == REFERENCE.name}
-    alone = {
-        word_key(item.text)
-        for item, finding in zip(items, findings, strict=True)
-        if item.kind == REFERENCE.name and not finding.partners
-    }
+    said: set[str] = set()
+    alone: set[str] = set()
+    for item, finding in zip(items, findings, strict=True):
+        if item.kind == REFERENCE.name:
+            said.add(word_key(item.text))
+            if not finding.partners:
+                alone.add(word_key(item.text))
     for place, finding in enumerate(findings):
         item = apart[place]
         words = word_key(item.text)
@@ -651,9 +667,13 @@ def is_elderly(context: Mapping[str, str]) -> bool:
     """Return whether the context says that the patient is 65 or more; of a range, the lower end."""
     ages = [text for name, text in context.items() if name.lower() in _AGES]
     if not ages:
-        matches = filter(None, map(_STATED_AGE.search, context.values()))
-        ages = [match[1] or match[2] for match in matches]
-    age = _AGE.match(ages[0]) if ages else None
+        for text in context.values():
+            stated = _STATED_AGE.search(text)
+            if stated is not None:
+                ages.append(stated[1] or stated[2])
+    if not ages:
+        return False
+    age = _AGE.match(ages[0])
     return age is not None and int(age[1]) >= _ELDERLY
 
 

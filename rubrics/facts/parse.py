@@ -99,7 +99,8 @@ class Quotable:
         self._ends: set[int] = set()
         denied = False  # below a line such as "No evidence of:"
         for sentence in lines(report):
-            self._text += " " * bool(self._text)
+            if self._text:
+                self._text += " "
             place = len(self._text)
             self._text += sentence
             if not (denied and ITEM.match(sentence)):
@@ -124,7 +125,8 @@ class Quotable:
         letters = "".join(wanted.split()).casefold()
         found = self._letters.find(letters)
         while found >= 0:
-            start, end = self._places[found], self._places[found + len(letters) - 1] + 1
+            start = self._places[found]
+            end = self._places[found + len(letters) - 1] + 1
             if start in self._starts and end in self._ends:
                 return self._text[start:end]
             found = self._letters.find(letters, found + 1)
@@ -132,43 +134,55 @@ class Quotable:
 
 
 def _starts(sentence: str) -> set[int]:
+    """Return where a quotation of a sentence may begin: at its start, and at that of a clause."""
+    last = len(sentence)
     denial = _DENIED_BELOW.search(sentence)
-    last = denial.end() if denial else len(sentence)
-    begins = [*_BEGINS.finditer(sentence), *_GLUED.finditer(sentence)]
-    starts = {0, *(match.end() for match in begins if match.end() < last)}
-    starts |= {item.end() for start in starts if (item := ITEM.match(sentence, start))}
-    return starts | {
-        len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts
-    }
+    if denial is not None:
+        last = denial.end()
+    starts = {0}
+    for match in (*_BEGINS.finditer(sentence), *_GLUED.finditer(sentence)):
+        if match.end() < last:
+            starts.add(match.end())
+    for start in sorted(starts):
+        item = ITEM.match(sentence, start)
+        if item is not None:
+            starts.add(item.end())
+    for start in sorted(starts):
+        words = sentence[start:].lstrip(_AROUND)
+        starts.add(len(sentence) - len(words))
+    return starts
 
 
 def _ends(sentence: str) -> set[int]:
+    """Return where a quotation of a sentence may end: at its end, and at that of a clause."""
     denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
     first = max(denials, default=-1)
     ends = {len(sentence)}
-    stops = [*_ENDS.finditer(sentence), *_GLUED.finditer(sentence)]
-    ends |= {match.start() for match in stops if match.start() > first}
-    return ends | {len(sentence[:end].rstrip(_BEHIND)) for end in ends}
+    for match in (*_ENDS.finditer(sentence), *_GLUED.finditer(sentence)):
+        if match.start() > first:
+            ends.add(match.start())
+    for end in sorted(ends):
+        words = sentence[:end].rstrip(_BEHIND)
+        ends.add(len(words))
+    return ends
 
 
 def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     """Return the facts of both reports, and then their evidence, to which they are linked."""
-    pairs = [(side, fact) for side in SIDES for fact in facts[side]]
-    quoted = list(
-        dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence)
-    )
-    place = {key: number for number, key in enumerate(quoted, len(pairs))}
-    items = [
-        Item(
-            FACT.name,
-            fact.text,
-            {VERDICT.name: (fact.verdict,)},
-            side,
-            links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
-        )
-        for side, fact in pairs
-    ]
-    items += [Item(EVIDENCE.name, quote, side=side) for side, quote in quoted]
+    n_facts = sum(len(facts[side]) for side in SIDES)
+    # Where each sentence stands among the items: the same words are one item.
+    places: dict[tuple[Side, str], int] = {}
+    items = []
+    for side in SIDES:
+        for fact in facts[side]:
+            links = []
+            for quote in fact.evidence:
+                place = places.setdefault((OTHER[side], quote), n_facts + len(places))
+                links.append(place)
+            labels = {VERDICT.name: (fact.verdict,)}
+            items.append(Item(FACT.name, fact.text, labels, side, links=tuple(links)))
+    for side, quote in places:
+        items.append(Item(EVIDENCE.name, quote, side=side))
     return Annotation(tuple(items))
 
 
@@ -188,34 +202,39 @@ _NO_CANDIDATE, _NO_REFERENCE = "no fact in the candidate", "no fact in the refer
 _SHORT = f"precision, lowered below {FEWEST} facts"
 _share = partial(Measure, scale=(0, 1), higher_is_better=True, needs=_OF_FACTS)
 _count = partial(Measure, is_whole=True)
-MEASURES = (
-    _share("precision", "precision", role="score", undefined=_NO_CANDIDATE),
-    _share("recall", "recall", role="score", undefined=_NO_REFERENCE),
-    _share("f1", "F1", role="score", undefined="no fact in one of the reports"),
-    _share("penalised_precision", _SHORT, undefined=_NO_CANDIDATE),
-    *(
-        _count(
+
+
+def _counts() -> list[Measure]:
+    """Return the counts of facts: of each verdict, then of each report and its verdicts."""
+    counts = []
+    for verdict in VERDICT.labels:
+        of_verdict = _count(
             f"n_{verdict.name}",
             verdict.label,
             higher_is_better=verdict.name == ENTAILED,
             role="count",
             counts=Counted(FACT.name, {VERDICT.name: verdict.name}),
         )
-        for verdict in VERDICT.labels
-    ),
-    *(
-        _count(
-            f"n_{side}{end}",
-            f"facts of the {side}{label}",
-            higher_is_better=end == f"_{ENTAILED}",
-            needs=_OF_FACTS,
-        )
-        for side in SIDES
-        for end, label in (
-            ("", ""),
-            *((f"_{x.name}", f", {x.label}") for x in VERDICT.labels),
-        )
-    ),
+        counts.append(of_verdict)
+    for side in SIDES:
+        counts.append(_count(f"n_{side}", f"facts of the {side}", needs=_OF_FACTS))
+        for verdict in VERDICT.labels:
+            of_side = _count(
+                f"n_{side}_{verdict.name}",
+                f"facts of the {side}, {verdict.label}",
+                higher_is_better=verdict.name == ENTAILED,
+                needs=_OF_FACTS,
+            )
+            counts.append(of_side)
+    return counts
+
+
+MEASURES = (
+    _share("precision", "precision", role="score", undefined=_NO_CANDIDATE),
+    _share("recall", "recall", role="score", undefined=_NO_REFERENCE),
+    _share("f1", "F1", role="score", undefined="no fact in one of the reports"),
+    _share("penalised_precision", _SHORT, undefined=_NO_CANDIDATE),
+    *_counts(),
 )
 
 
@@ -233,24 +252,33 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
         if item.side is not None:
             counts[f"n_{item.side}"] += 1
             counts[f"n_{item.side}_{verdict}"] += 1
-    precision, recall = (
-        counts[f"n_{side}_{ENTAILED}"] / n if (n := counts[f"n_{side}"]) else None
-        for side in reversed(SIDES)
-    )
+    precision = _share_entailed(counts, "candidate")
+    recall = _share_entailed(counts, "reference")
     f1 = None
     if precision is not None and recall is not None:
-        f1 = (
-            2 * precision * recall / (precision + recall) if precision + recall else 0.0
-        )
+        both = precision + recall
+        f1 = 0.0
+        if both:
+            f1 = 2 * precision * recall / both
+    penalised = precision
     n = counts["n_candidate"]
-    penalty = math.exp(1 - FEWEST / n) if 0 < n < FEWEST else 1.0
+    if precision is not None and n < FEWEST:
+        penalised = precision * math.exp(1 - FEWEST / n)
     return {
         "precision": precision,
         "recall": recall,
         "f1": f1,
-        "penalised_precision": None if precision is None else precision * penalty,
+        "penalised_precision": penalised,
         **counts,
     }
+
+
+def _share_entailed(counts: Mapping[str, int], side: Side) -> float | None:
+    """Return entailed facts of a report / all of its facts; None where it has none."""
+    n = counts[f"n_{side}"]
+    if n == 0:
+        return None
+    return counts[f"n_{side}_{ENTAILED}"] / n
 
 
 _mean = partial(Mean, higher_is_better=True, scale=(0, 1))
@@ -399,12 +427,14 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
             if words is None:
                 raise UnparsedError("evidence not in the report", quote)
             quotes[words] = None
-        if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
+        is_mentioned = verdict.verdict != NOT_MENTIONED
+        if bool(quotes) != is_mentioned:
             says = VERDICT[verdict.verdict].label
-            reason = "evidence for nothing" if quotes else "no evidence"
+            reason = "no evidence" if is_mentioned else "evidence for nothing"
             raise UnparsedError(reason, f"phrase {verdict.phrase} is {says}")
         said = phrases[verdict.phrase - 1]
-        if verdict.verdict == CONTRADICTED and word_key(said) in map(word_key, quotes):
+        is_quoted = word_key(said) in map(word_key, quotes)
+        if verdict.verdict == CONTRADICTED and is_quoted:
             detail = f"phrase {verdict.phrase} is contradicted by its own words"
             raise UnparsedError("contradiction", detail)
         facts[verdict.phrase] = Fact(said, verdict.verdict, tuple(quotes))
@@ -422,17 +452,19 @@ def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
     texts = _texts(study)
     steps = []
     for side in SIDES:
-        first, then = (name.format(side) for name in _ASKED.values())
-        if not _has_words(texts[side]):
+        report, other = texts[side], texts[OTHER[side]]
+        first = _ASKED[REPORT].format(side)
+        then = _ASKED[PHRASES].format(side)
+        if not _has_words(report):
             continue
         if first not in answers:
-            about = Study("", texts[side], "", modality=study.modality)
+            about = Study("", report, "", modality=study.modality)
             steps.append(Step(first, about, REPORT))
-        elif then not in answers and _has_words(texts[OTHER[side]]):
-            about = _verdict_study(
-                texts[OTHER[side]], read_phrases(answers[first], study), study
-            )
-            steps += [Step(then, about, PHRASES)] * bool(about.candidate)
+        elif then not in answers and _has_words(other):
+            phrases = read_phrases(answers[first], study)
+            if phrases:
+                about = _verdict_study(other, phrases, study)
+                steps.append(Step(then, about, PHRASES))
     return steps
 
 
@@ -467,20 +499,27 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     texts = _texts(study)
     phrases: dict[Side, tuple[str, ...]] = {}
     for side in SIDES:
-        with naming_step(step := _ASKED[REPORT].format(side)):
+        phrases[side] = ()
+        step = _ASKED[REPORT].format(side)
+        with naming_step(step):
             is_asked = _has_words(texts[side])
             answer = _answer(answers, step, is_asked=is_asked)
-            phrases[side] = () if answer is None else read_phrases(answer, study)
+            if answer is not None:
+                phrases[side] = read_phrases(answer, study)
             if phrases[side] and not is_asked:
                 raise UnparsedError("phrases of nothing")
     facts: dict[Side, Sequence[Fact]] = {}
     for side in SIDES:
         about = _verdict_study(texts[OTHER[side]], phrases[side], study)
-        with naming_step(step := _ASKED[PHRASES].format(side)):
+        step = _ASKED[PHRASES].format(side)
+        with naming_step(step):
             is_asked = bool(phrases[side]) and _has_words(about.reference)
             answer = _answer(answers, step, is_asked=is_asked)
-            unsaid = [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
-            facts[side] = unsaid if answer is None else read_verdicts(answer, about)
+            if answer is None:
+                # The other report has no words, so that nothing is asked.
+                facts[side] = [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
+            else:
+                facts[side] = read_verdicts(answer, about)
             _check_same_words(facts[side], phrases[OTHER[side]])
     if answers:
         raise UnparsedError(
@@ -514,17 +553,16 @@ def render(annotation: Annotation) -> str:
             f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone"
         )
     dump = partial(json.dumps, ensure_ascii=False)
-    answers = {
-        _ASKED[REPORT].format(side): dump(
-            {"phrases": [fact.text for fact in facts[side]]}
-        )
-        for side in SIDES
-    }
+    answers = {}
     for side in SIDES:
-        verdicts = [
-            {"phrase": number, "evidence": fact.evidence, "verdict": fact.verdict}
-            for number, fact in enumerate(facts[side], 1)
-        ]
+        phrases = [fact.text for fact in facts[side]]
+        answers[_ASKED[REPORT].format(side)] = dump({"phrases": phrases})
+    for side in SIDES:
+        verdicts = []
+        for number, fact in enumerate(facts[side], 1):
+            verdicts.append(
+                {"phrase": number, "evidence": fact.evidence, "verdict": fact.verdict}
+            )
         if verdicts:
             answers[_ASKED[PHRASES].format(side)] = dump({"verdicts": verdicts})
     return dump(answers, indent=1)

@@ -65,9 +65,15 @@ _count = partial(Measure, is_whole=True)
 MEASURES = (
     Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
     Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
-    *(
-        _check(name, label, needs=("reference", "edit")[:number])
-        for number, (name, label) in enumerate(CLOSENESS.items(), 1)
+    _check(
+        "closeness_candidate",
+        CLOSENESS["closeness_candidate"],
+        needs=("reference",),
+    ),
+    _check(
+        "closeness_corrected",
+        CLOSENESS["closeness_corrected"],
+        needs=("reference", "edit"),
     ),
     _count("n_significant", "errors of severity 3 or 4"),
     _count("n_insignificant", "errors of severity 1 or 2"),
@@ -96,25 +102,25 @@ def measure(annotation: Annotation, study: Study) -> types.Measures:
     `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
     before and after the corrections.
     """
-    severities = [
-        NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items
-    ]
+    severities = []
+    for item in annotation.items:
+        severities.append(NAMES.index(item.label(SEVERITY.name)) + 1)
     counts = categories.count_items(_COUNTS, annotation)
     by_severity = [counts[f"n_{level}"] for level in NAMES]
+    urgent = {}
+    for mistake, category in URGENT.items():
+        of_category = [counts[f"{level}_{category.value}"] for level in NAMES[2:]]
+        urgent[f"n_{mistake}_urgent"] = sum(of_category)
+    after = corrected(annotation, study)
     return {
         "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
         "closeness_candidate": closeness(study.candidate, study.reference),
-        "closeness_corrected": closeness(corrected(annotation, study), study.reference),
+        "closeness_corrected": closeness(after, study.reference),
         "n_significant": sum(by_severity[2:]),
         "n_insignificant": sum(by_severity[:2]),
         "n_actionable": sum(by_severity[1:]),
-        **{
-            f"n_{mistake}_urgent": sum(
-                counts[f"{level}_{category.value}"] for level in NAMES[2:]
-            )
-            for mistake, category in URGENT.items()
-        },
+        **urgent,
         **counts,
     }
 
@@ -125,11 +131,12 @@ def closeness(first: str, second: str) -> float:
     The Sørensen-Dice coefficient of the two bags of words, in lower case: twice the words
     in common over the words of both. 1 for two texts without a word.
     """
-    left, right = (
-        Counter(_PLAIN_WORD.findall(text.lower())) for text in (first, second)
-    )
+    left = Counter(_PLAIN_WORD.findall(first.lower()))
+    right = Counter(_PLAIN_WORD.findall(second.lower()))
     total = left.total() + right.total()
-    return 2 * (left & right).total() / total if total else 1.0
+    if not total:
+        return 1.0
+    return 2 * (left & right).total() / total
 
 
 def corrected(annotation: Annotation, study: Study) -> str:
@@ -138,42 +145,64 @@ def corrected(annotation: Annotation, study: Study) -> str:
     spans = sentences(text)
     changed: dict[int | None, Edit] = {}
     inserted: dict[int, list[str]] = defaultdict(list)
-    for edit in filter(None, (item.edit for item in annotation.items)):
-        if edit.kind == "insert":
-            inserted[len(spans) if edit.line is None else edit.line].append(
-                edit.corrected
-            )
-        else:
+    for item in annotation.items:
+        edit = item.edit
+        if edit is None:
+            continue
+        if edit.kind != "insert":
             changed[edit.line] = edit
+        elif edit.line is None:
+            inserted[len(spans)].append(edit.corrected)
+        else:
+            inserted[edit.line].append(edit.corrected)
     parts: list[str] = []
     end, touched = 0, False
     for number, (start, stop) in enumerate(spans):
         gap = text[end:start]
         for new in inserted[number]:
-            parts += [gap or " " * bool(parts), new]
+            _add_line(parts, gap, new)
             touched = True
         change = changed.get(number)
-        touched = touched or change is not None
-        if change is None or change.kind == "change":
+        if change is None:
+            line = text[start:stop]
             # Lines that stood without a space between them stay so where nothing is changed.
-            parts.append(gap or " " * bool(parts and touched))
-            parts.append(change.corrected if change else text[start:stop])
-            touched = change is not None
+            if touched:
+                _add_line(parts, gap, line)
+            else:
+                parts += [gap, line]
+            touched = False
+        else:
+            touched = True
+            if change.kind == "change":
+                _add_line(parts, gap, change.corrected)
         end = stop
     for new in inserted[len(spans)]:
-        parts += [" " * bool(parts), new]
+        _add_line(parts, "", new)
     return "".join(parts) + text[end:]
+
+
+def _add_line(parts: list[str], gap: str, line: str) -> None:
+    """Add a line to the parts of a report, behind the gap that there was, else behind a space."""
+    if parts and not gap:
+        gap = " "
+    parts += [gap, line]
 
 
 _FILLERS = ("but", "and", "error", "errors", "severity", "level")
 _SEVERITIES = {
-    **dict.fromkeys(("not actionable", "non actionable", "nonactionable"), 1),
-    **dict.fromkeys(
-        ("actionable not urgent", "actionable non urgent", "actionable nonurgent"), 2
-    ),
-    **dict.fromkeys(("urgent", "actionable urgent"), 3),
+    "not actionable": 1,
+    "non actionable": 1,
+    "nonactionable": 1,
+    "actionable not urgent": 2,
+    "actionable non urgent": 2,
+    "actionable nonurgent": 2,
+    "urgent": 3,
+    "actionable urgent": 3,
     "emergent": 4,
-    **{str(n): n for n in (1, 2, 3, 4)},
+    "1": 1,
+    "2": 2,
+    "3": 3,
+    "4": 4,
 }
 
 
@@ -289,7 +318,30 @@ def parse(
     candidate = lines(study.candidate)
     for correction in corrections:
         _check_line(correction, candidate)
-    real = {words_of(line) for line in lines(study.reference)}
+    _check_sense(corrections, candidate, lines(study.reference))
+    items = []
+    for one in corrections:
+        grade = NAMES[one.severity - 1]
+        edit = Edit(one.edit, one.line, one.corrected)
+        items.append(
+            error_item(one.categories, SEVERITY.name, grade, one.comment, edit)
+        )
+    annotation = Annotation(tuple(items))
+    if corrections and corrected(annotation, study) == study.candidate:
+        raise UnparsedError("correction changes nothing", "all of them together")
+    return annotation
+
+
+def _check_sense(
+    corrections: Sequence[Correction],
+    candidate: Sequence[str],
+    reference: Sequence[str],
+) -> None:
+    """Refuse corrections that contradict themselves or each other, and those that change nothing.
+
+    Lines are compared by `words_of`.
+    """
+    real = {words_of(line) for line in reference}
     said = [words_of(line) for line in candidate]
     deleted = {said[one.line or 0] for one in corrections if one.edit == "delete"}
     for correction in corrections:
@@ -302,10 +354,14 @@ def parse(
         new = words_of(correction.corrected)
         if not any(map(str.isalnum, new)):
             raise UnparsedError("contradiction", f"no word in {correction.corrected!r}")
-        if correction.edit == "insert" and new in deleted:
+        is_insertion = correction.edit == "insert"
+        if is_insertion and new in deleted:
             detail = f"deleted and inserted: {correction.corrected!r}"
             raise UnparsedError("contradiction", detail)
-        old = said if correction.edit == "insert" else [said[correction.line or 0]]
+        # What is inserted may stand nowhere yet; what replaces a line only not there.
+        old = said
+        if not is_insertion:
+            old = [said[correction.line or 0]]
         # "No change needed" says that nothing is to be done, unless the reference says just this.
         is_nothing = new in _NOTHING or is_bare_denial(correction.corrected)
         if new in old or (is_nothing and new not in real):
@@ -316,16 +372,6 @@ def parse(
         raise UnparsedError(
             "corrected twice", f"of lines {changed} one, or of the new texts"
         )
-    items = []
-    for one in corrections:
-        grade, edit = NAMES[one.severity - 1], Edit(one.edit, one.line, one.corrected)
-        items.append(
-            error_item(one.categories, SEVERITY.name, grade, one.comment, edit)
-        )
-    annotation = Annotation(tuple(items))
-    if corrections and corrected(annotation, study) == study.candidate:
-        raise UnparsedError("correction changes nothing", "all of them together")
-    return annotation
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
@@ -333,7 +379,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
         if len(dict(value)) < len(value):
             raise UnparsedError("duplicate key", ", ".join(key for key, _ in value))
         return {key: _plain(item) for key, item in value}
-    return list(map(_plain, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
@@ -343,40 +391,50 @@ def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
             raise UnparsedError("line off the report", f"{key!r} is no line number")
         if not isinstance(entry, dict):
             raise UnparsedError("unexpected form", f"{key!r} is no correction")
-        line = int(place[1]) if place[1] else None
-        fields: dict[str, Any] = {
-            _FIELDS.get(name) or name: entry[name] for name in entry
-        }
+        fields: dict[str, Any] = {}
+        for name, said in entry.items():
+            fields[_FIELDS.get(name) or name] = said
         is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
         if is_deletion:
             fields["corrected"] = ""
         if "severity" in fields:
             fields["severity"] = severity_of(fields["severity"])
         named = fields.get("categories")
-        if isinstance(named, list) and None not in (
-            letters := [*map(category_of, named)]
-        ):
-            fields["categories"] = letters
-        edit = "insert" if line is None else "delete" if is_deletion else "change"
+        if isinstance(named, list):
+            letters = [category_of(name) for name in named]
+            # Names that are not all known stay as they are, and the form refuses them.
+            if None not in letters:
+                fields["categories"] = letters
+        line = None
+        edit = "insert"
+        if place[1]:
+            line = int(place[1])
+            edit = "change"
+            if is_deletion:
+                edit = "delete"
         yield {**fields, "edit": edit, "line": line}
 
 
 def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
     line, text, edit = correction.line, correction.corrected, correction.edit
-    last = len(candidate) - (edit != "insert")
+    n_lines = len(candidate)
+    last = n_lines - 1
+    if edit == "insert":
+        # What is inserted may come after the last line.
+        last = n_lines
     if line is not None and not 0 <= line <= last:
-        raise UnparsedError(
-            "line off the report", f"line {line} of {len(candidate)} lines"
-        )
-    if (edit == "delete") == bool(text) or (line is None and edit != "insert"):
+        raise UnparsedError("line off the report", f"line {line} of {n_lines} lines")
+    lacks_line = line is None and edit != "insert"
+    # A deletion has no text, and everything else has one.
+    is_text_odd = (edit == "delete") == bool(text)
+    if lacks_line or is_text_odd:
         raise UnparsedError("incomplete correction", f"to {edit} line {line}: {text!r}")
+    # The prompt numbers the lines, and a judge may copy a line with its number.
     number = f"{line}:"
-    if (
-        edit == "change"
-        and text.startswith(number)
-        and not candidate[line or 0].startswith(number)
-    ):
-        raise UnparsedError("line number in the text", text)
+    if edit == "change" and text.startswith(number):
+        before = candidate[line or 0]
+        if not before.startswith(number):
+            raise UnparsedError("line number in the text", text)
 
 
 def render(annotation: Annotation) -> str:
@@ -388,13 +446,20 @@ def render(annotation: Annotation) -> str:
         edit, letters = error.edit, error.labels.get(CATEGORY.name)
         if error.kind != ERROR or edit is None or not letters:
             raise ValueError(f"a correction has an edit and a category: {error.text}")
-        severity = NAMES.index(error.label(SEVERITY.name)) + 1
-        values = (edit.line, edit.kind, edit.corrected, error.text, letters, severity)
-        entries.append(
-            json.dumps(dict(zip(Correction.model_fields, values, strict=True)))
-        )
+        # In the order of the fields of `Correction`, in which a judge answers.
+        entry = {
+            "line": edit.line,
+            "edit": edit.kind,
+            "corrected": edit.corrected,
+            "comment": error.text,
+            "categories": letters,
+            "severity": NAMES.index(error.label(SEVERITY.name)) + 1,
+        }
+        entries.append(json.dumps(entry))
+    if not entries:
+        return '{"corrections": []}'
     written = ",\n  ".join(entries)
-    return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
+    return f'{{"corrections": [\n  {written}\n]}}'
 
 
 _SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
@@ -418,31 +483,35 @@ def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
     """
     reference, candidate = lines(study.reference), lines(study.candidate)
     changed, displaced = _changed(comparison, reference, candidate)
-    placed = {
-        reference[source]: draft
-        for draft in changed.values()
-        for source in draft.sources
-    }
+    placed: dict[str, _Draft] = {}
+    for draft in changed.values():
+        for source in draft.sources:
+            placed[reference[source]] = draft
     inserted: dict[str, _Draft] = {}
     if not candidate:
         inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
     for discrepancy in displaced:
-        source = discrepancy.reference_sentence
-        if source is not None:
-            text = reference[source]
-            draft = placed.get(text) or inserted.setdefault(text, _Draft({source}))
-            draft.why.append(discrepancy)
+        lacking = discrepancy.reference_sentence
+        if lacking is None:
+            continue
+        text = reference[lacking]
+        if text in placed:
+            placed[text].why.append(discrepancy)
+        else:
+            inserted.setdefault(text, _Draft({lacking})).why.append(discrepancy)
     items = []
     for line, draft in sorted(changed.items()):
         text = " ".join(reference[source] for source in sorted(draft.sources))
-        is_new = text not in ("", candidate[line])
-        edit = Edit("change", line, text) if is_new else Edit("delete", line, "")
+        edit = Edit("change", line, text)
+        if text in ("", candidate[line]):
+            edit = Edit("delete", line, "")
         items.append(_to_item(draft, edit))
     for text, draft in inserted.items():
-        after = [pair for pair in comparison.partners if pair[0] > max(draft.sources)]
-        items.append(
-            _to_item(draft, Edit("insert", min(after)[1] if after else None, text))
-        )
+        last = max(draft.sources)
+        # It goes before the partner of the next line of the reference that has one.
+        after = [pair for pair in comparison.partners if pair[0] > last]
+        place = min(after)[1] if after else None
+        items.append(_to_item(draft, Edit("insert", place, text)))
     return Annotation(tuple(items))
 
 
@@ -455,31 +524,33 @@ def _changed(
     also: dict[int, Discrepancy] = {}
     for discrepancy in comparison.discrepancies:
         place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
-        for line in (*([] if place is None else [place]), *discrepancy.again):
-            partners = {
-                said for said, partner in comparison.partners if partner == line
-            }
+        wrong_lines = list(discrepancy.again)
+        if place is not None:
+            wrong_lines.insert(0, place)
+        pairs = comparison.partners
+        for line in wrong_lines:
+            partners = {said for said, partner in pairs if partner == line}
             changed.setdefault(line, _Draft(partners))
         if place is not None and source is not None:
             changed[place].sources.add(source)
-        also = {**dict.fromkeys(discrepancy.again, discrepancy), **also}
+        for line in discrepancy.again:
+            also.setdefault(line, discrepancy)
     homes = _homes(changed, reference, candidate)
     for line, draft in changed.items():
-        draft.sources = {
-            source for source in draft.sources if homes.get(source) == line
-        }
+        sources = draft.sources
+        draft.sources = {source for source in sources if homes.get(source) == line}
     displaced = []
     for discrepancy in comparison.discrepancies:
         place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
         if place is None:
             displaced.append(discrepancy)
-        elif (
-            source is None
-            or discrepancy.category in _TAKEN_OUT
-            or source in changed[place].sources
-        ):
-            changed[place].why.append(discrepancy)
-        else:  # without a home it is said elsewhere in these words: what contradicts is taken out
+            continue
+        draft = changed[place]
+        is_taken_out = discrepancy.category in _TAKEN_OUT
+        if source is None or is_taken_out or source in draft.sources:
+            draft.why.append(discrepancy)
+        else:
+            # Without a home it is said elsewhere in these words: what contradicts is taken out.
             home = homes.get(source, place)
             changed[home].why.append(discrepancy)
             if home != place:
@@ -493,25 +564,32 @@ def _changed(
 def _homes(
     changed: dict[int, _Draft], reference: Sequence[str], candidate: Sequence[str]
 ) -> dict[int, int]:
+    """Return for each line of the reference that replaces one the candidate's line: the nearest.
+
+    The same words find one home, and none where the candidate has them in a line that stays.
+    """
     homes: dict[int, int] = {}
     taken = {line for number, line in enumerate(candidate) if number not in changed}
-    for said in sorted({said for draft in changed.values() for said in draft.sources}):
-        text = reference[said]
-        if text not in taken:
-            taken.add(text)
-            takers = [line for line, draft in changed.items() if said in draft.sources]
-            homes[said] = max(
-                takers, key=lambda line: (closeness(candidate[line], text), -line)
-            )
+    sources: set[int] = set()
+    for draft in changed.values():
+        sources |= draft.sources
+    for source in sorted(sources):
+        text = reference[source]
+        if text in taken:
+            continue
+        taken.add(text)
+        # Of lines that are as near the first.
+        nearness = {}
+        for line, draft in changed.items():
+            if source in draft.sources:
+                nearness[line] = (closeness(candidate[line], text), -line)
+        homes[source] = max(nearness, key=nearness.__getitem__)
     return homes
 
 
 def _to_item(draft: _Draft, edit: Edit) -> Item:
     why = draft.why or [_SILENCE]
-    return error_item(
-        sorted({discrepancy.category for discrepancy in why}),
-        SEVERITY.name,
-        NAMES[max(discrepancy.severity for discrepancy in why) - 1],
-        " ".join(dict.fromkeys(discrepancy.text for discrepancy in why)),
-        edit,
-    )
+    codes = sorted({discrepancy.category for discrepancy in why})
+    severity = max(discrepancy.severity for discrepancy in why)
+    texts = dict.fromkeys(discrepancy.text for discrepancy in why)
+    return error_item(codes, SEVERITY.name, NAMES[severity - 1], " ".join(texts), edit)

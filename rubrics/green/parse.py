@@ -81,18 +81,21 @@ def matched_item(text: str) -> Item:
 
 def count_name(item: Item) -> str:
     """Return the name of the count that an item is one of; ValueError where GREEN has none."""
-    labels = [*item.labels.get(SIGNIFICANCE, ()), *item.labels.get(CATEGORY.name, ())]
-    name = MATCHED if item.kind == MATCHED else "_".join(labels)
+    name = MATCHED
+    if item.kind != MATCHED:
+        levels = item.labels.get(SIGNIFICANCE, ())
+        codes = item.labels.get(CATEGORY.name, ())
+        name = "_".join([*levels, *codes])
     if item.kind not in (ERROR, MATCHED) or name not in NAMES:
         raise ValueError(f"no item of GREEN: {item}")
     return name
 
 
 def _lists(items: Sequence[Item]) -> dict[str, list[str]]:
-    return {
-        name: [item.text for item in items if count_name(item) == name]
-        for name in NAMES
-    }
+    texts: dict[str, list[str]] = {name: [] for name in NAMES}
+    for item in items:
+        texts[count_name(item)].append(item.text)
+    return texts
 
 
 def _counts(items: Sequence[Item]) -> dict[str, int]:
@@ -103,11 +106,13 @@ def warnings_on(
     stated: Mapping[str, int], items: Sequence[Item], not_listed: Collection[str]
 ) -> tuple[str, ...]:
     """Return a warning for each category left out (`not_listed`) and count unlike its list."""
-    return tuple(
-        (NOT_LISTED if name in not_listed else DIFFERS) + name
-        for name, count in _counts(items).items()
-        if name in not_listed or stated[name] != count
-    )
+    warnings = []
+    for name, count in _counts(items).items():
+        if name in not_listed:
+            warnings.append(NOT_LISTED + name)
+        elif stated[name] != count:
+            warnings.append(DIFFERS + name)
+    return tuple(warnings)
 
 
 _SECTIONS = (*LEVELS, MATCHED)
@@ -257,15 +262,14 @@ def with_contradictions(items: Sequence[Item]) -> list[Item]:
                 warnings.append(IN_TWO_PLACES)
             else:
                 warnings.append(ALSO_MATCHED)
-        if item.kind == ERROR and _is_graded_otherwise(
-            item.text, item.label(SIGNIFICANCE)
-        ):
-            warnings.append(GRADED_OTHERWISE)
-        if item.kind == ERROR and any(
-            map(is_bare_denial, _IN_BRACKETS.findall(item.text))
-        ):
-            warnings.append(CALLED_NONE)
-        checked.append(replace(item, warnings=tuple(warnings)) if warnings else item)
+        if item.kind == ERROR:
+            if _is_graded_otherwise(item.text, item.label(SIGNIFICANCE)):
+                warnings.append(GRADED_OTHERWISE)
+            if any(map(is_bare_denial, _IN_BRACKETS.findall(item.text))):
+                warnings.append(CALLED_NONE)
+        if warnings:
+            item = replace(item, warnings=tuple(warnings))
+        checked.append(item)
     return checked
 
 
@@ -434,10 +438,8 @@ def _list(
 
 def _list_below(lines: Sequence[str], where: str) -> list[str]:
     texts = [line.lstrip() for line in lines]
-    if (
-        len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)})
-        > 1
-    ):
+    indents = {len(line) - len(line.lstrip()) for line in lines}
+    if len(indents) > 1:
         raise UnparsedError("not in the layout", f"{where}: a list within a list")
     entries = [_BULLETED.fullmatch(text) for text in texts]
     if not all(entries):
@@ -502,12 +504,13 @@ def render(annotation: Annotation) -> str:
     }
     sections = [f"[{TITLES[EXPLANATION]}]:\n{annotation.explanation}"]
     for level in LEVELS:
-        lines = [
-            f"({category.value}) {CATEGORY[category].label.capitalize()}: {written[name]}"
-            for category in CATEGORIES
-            if NOT_LISTED + (name := KEY[level, category]) not in annotation.warnings
-        ]
-        sections.append("\n".join([f"[{TITLES[level]}]:", *lines]))
+        lines = [f"[{TITLES[level]}]:"]
+        for category in CATEGORIES:
+            name = KEY[level, category]
+            if NOT_LISTED + name not in annotation.warnings:
+                label = CATEGORY[category].label.capitalize()
+                lines.append(f"({category.value}) {label}: {written[name]}")
+        sections.append("\n".join(lines))
     sections.append(f"[{TITLES[MATCHED]}]:\n{written[MATCHED]}")
     read = partial(parse, study=_NO_STUDY, complete=True, faithful=True)
     return replies.check_round_trip("\n\n".join(sections), as_written(annotation), read)
@@ -651,10 +654,9 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
 def render_reply(annotation: Annotation) -> str:
     """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
     texts = _lists(annotation.items)
-    lists = [
-        {name: texts[KEY[level, category]] for category, name in _LISTS}
-        for level in LEVELS
-    ]
+    lists = []
+    for level in LEVELS:
+        lists.append({name: texts[KEY[level, category]] for category, name in _LISTS})
     values = (annotation.explanation, *lists, texts[MATCHED])
     text = json.dumps(dict(zip(Reply.model_fields, values, strict=True)), indent=1)
     return replies.check_round_trip(

@@ -30,7 +30,7 @@ from judge.pages.run import page as run_page
 from judge.rubrics.categories import error_item
 from judge.running.folder import RunFolder
 from judge.tables import comparison as tables_of
-from judge.tables import document
+from judge.tables import kinds
 from judge.types import Annotation, Completion, Edit, Scored, Study, Usage
 
 if TYPE_CHECKING:
@@ -388,10 +388,10 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(
                 (row,) = [
                     one for one in rows_of(page, "#pairs") if one[0] == models[test.b]
                 ]
-                turned = document.estimate_texts(tables_of.difference(test, metric))
-                assert row[1:3] == [text or "n/a" for text in turned]
-                assert row[3] == document.p_value(test.p)
-                assert row[4].startswith(document.p_value(test.p_holm))
+                turned = tables_of.difference(test, metric).printed()
+                assert row[1:3] == [turned.figure, turned.brackets or "n/a"]
+                assert row[3] == kinds.p_value(test.p)
+                assert row[4].startswith(kinds.p_value(test.p_holm))
                 assert row[5].split(" ")[0] == str(test.n)
     shown_ = [row[1:] for row in rows_of(page, "#correlations")]
     tables = tables_of.correlation_tables(c)

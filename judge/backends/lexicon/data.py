@@ -102,12 +102,16 @@ class Contrast(Entry):
 
 
 def _labelled(findings: dict[str, FindingEntry]) -> dict[str, FindingEntry]:
-    return {
-        name: finding.model_copy(
-            update={"label": finding.label or name.replace("_", " ")}
-        )
-        for name, finding in findings.items()
-    }
+    """Return the findings, each with a label: without one of its own its name in words."""
+    labelled: dict[str, FindingEntry] = {}
+    for name, finding in findings.items():
+        label = finding.label or name.replace("_", " ")
+        labelled[name] = finding.model_copy(update={"label": label})
+    return labelled
+
+
+_PLURALS = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
+"""What each plural ending becomes; the first that fits counts, so "s" is the last."""
 
 
 @cache
@@ -117,10 +121,10 @@ def stem(word: str) -> str:
         return word
     if word.endswith("thoraces"):
         return word[:-4] + "x"
-    ends = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
-    return next(
-        word.removesuffix(end) + one for end, one in ends.items() if word.endswith(end)
-    )
+    for plural, singular in _PLURALS.items():
+        if word.endswith(plural):
+            return word.removesuffix(plural) + singular
+    return word
 
 
 _SHORTEST, _LONG = 6, 7
@@ -174,54 +178,46 @@ class Lexicon(Entry):
 
     @model_validator(mode="after")
     def _names_are_defined(self) -> Self:
-        places = {
-            tag for rows in self.places.values() for tags, _ in rows for tag in tags
-        }
         known: dict[str, Iterable[str]] = {
-            **dict.fromkeys(("area", "rules_out"), self.areas),
-            **dict.fromkeys(
-                ("kind_of", "more_than", "abnormal", "implies", "explains"),
-                self.findings,
-            ),
-            **dict.fromkeys(("when", "same_as"), self.structures),
-            **dict.fromkeys(("graded", "level"), self.severity),
-            **dict.fromkeys(("placed", "good"), places),
+            "area": self.areas,
+            "rules_out": self.areas,
+            "kind_of": self.findings,
+            "more_than": self.findings,
+            "abnormal": self.findings,
+            "implies": self.findings,
+            "explains": self.findings,
+            "when": self.structures,
+            "same_as": self.structures,
+            "graded": self.severity,
+            "level": self.severity,
+            "placed": self.domains,
+            "good": self.domains,
             "traits": self.contrast_of,
             "qualities": self.qualities,
         }
         for name, entry in (*self.findings.items(), *self.structures.items()):
-            qualities = [
-                one for some in getattr(entry, "when", {}).values() for one in some
-            ]
-            for part, value in (*entry, ("qualities", qualities)):
-                is_of_names = part in known and value and value is not True
-                for one in (
-                    ([value] if isinstance(value, str) else value)
-                    if is_of_names
-                    else ()
-                ):
-                    if one not in known[part]:
-                        raise ValueError(f"{name}: {part}: {one!r} is not defined")
+            for part, one in _named_in(entry):
+                if part in known and one not in known[part]:
+                    raise ValueError(f"{name}: {part}: {one!r} is not defined")
         return self
 
     @cached_property
     def rules(self) -> dict[tuple[str, str], str]:
         """The finding that a structure and a quality make."""
-        return {
-            (structure, quality): finding
-            for finding, entry in self.findings.items()
-            for structure, qualities in entry.when.items()
-            for quality in qualities
-        }
+        rules: dict[tuple[str, str], str] = {}
+        for finding, entry in self.findings.items():
+            for structure, qualities in entry.when.items():
+                for quality in qualities:
+                    rules[structure, quality] = finding
+        return rules
 
     @cached_property
     def contrast_of(self) -> dict[str, str]:
         """The contrast that each trait is a value of."""
-        return {
-            value: name
-            for name, contrast in self.contrasts.items()
-            for value in contrast.values
-        }
+        contrast_of: dict[str, str] = {}
+        for name, contrast in self.contrasts.items():
+            contrast_of |= dict.fromkeys(contrast.values, name)
+        return contrast_of
 
     @cached_property
     def levels(self) -> dict[str, int]:
@@ -234,11 +230,9 @@ class Lexicon(Entry):
         phrases: dict[tuple[str, ...], tuple[Role, ...]] = {}
         for spoken, role in self._roles():
             for phrase in spoken:
-                for words in product(*map(_choices, phrase.split())):
-                    if key := tuple(filter(None, words)):
-                        phrases[key] = tuple(
-                            dict.fromkeys((*phrases.get(key, ()), role))
-                        )
+                for words in _wordings(phrase):
+                    known = phrases.get(words, ())
+                    phrases[words] = tuple(dict.fromkeys((*known, role)))
         return phrases
 
     @cached_property
@@ -246,22 +240,22 @@ class Lexicon(Entry):
         """The words of the longest phrase that begins with a word."""
         longest: defaultdict[str, int] = defaultdict(int)
         for words in self.phrases:
-            longest[words[0]] = max(longest[words[0]], len(words))
+            first = words[0]
+            longest[first] = max(longest[first], len(words))
         return longest
 
     def _roles(self) -> Iterator[tuple[Sequence[str], Role]]:
+        """Yield phrases with their role; the order is that of a phrase's roles in `phrases`."""
         for domain, rows in self.places.items():
-            yield from (
-                (phrases, Role(Kind.PLACE, domain, tags)) for tags, phrases in rows
-            )
+            for tags, phrases in rows:
+                yield phrases, Role(Kind.PLACE, domain, tags)
+        levels = {name: words for name, (_, words) in self.severity.items()}
+        findings = {name: finding.words for name, finding in self.findings.items()}
+        structures = {name: part.words for name, part in self.structures.items()}
         sections: dict[Kind, Mapping[Any, Sequence[str]]] = {
-            Kind.LEVEL: {name: words for name, (_, words) in self.severity.items()},
-            Kind.FINDING: {
-                name: finding.words for name, finding in self.findings.items()
-            },
-            Kind.STRUCTURE: {
-                name: part.words for name, part in self.structures.items()
-            },
+            Kind.LEVEL: levels,
+            Kind.FINDING: findings,
+            Kind.STRUCTURE: structures,
             Kind.QUALITY: self.qualities,
             Kind.SIDE: self.sides,
             Kind.CHANGE: self.changes,
@@ -269,19 +263,24 @@ class Lexicon(Entry):
         }
         for kind, entries in sections.items():
             for name, spoken in entries.items():
-                sides = {"left", "right"} if name == "both" else {name}
-                yield spoken, Role(kind, name, frozenset(sides))
+                tags = frozenset({name})
+                if name == "both":
+                    tags = frozenset({"left", "right"})
+                yield spoken, Role(kind, name, tags)
         for contrast in self.contrasts.values():
             for value, spoken in contrast.values.items():
                 yield spoken, Role(Kind.TRAIT, value, frozenset({value}))
         yield self.describing, Role(Kind.DESCRIBING)
-        yield from ((spoken, Role(cue)) for cue, spoken in self.cues.items())
+        for cue, spoken in self.cues.items():
+            yield spoken, Role(cue)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """All words of all phrases, and those that are slips of none."""
-        spoken = {word for words in self.phrases for word in words}
-        return frozenset(spoken.union(map(stem, self.right_words)))
+        spoken = set(map(stem, self.right_words))
+        for words in self.phrases:
+            spoken.update(words)
+        return frozenset(spoken)
 
     @cached_property
     def long_words(self) -> dict[str, set[str]]:
@@ -289,7 +288,9 @@ class Lexicon(Entry):
         words: defaultdict[str, set[str]] = defaultdict(set)
         mended = {Kind.FINDING, Kind.STRUCTURE, Kind.SIDE}
         for phrase, roles in self.phrases.items():
-            for word in phrase if any(role.kind in mended for role in roles) else ():
+            if mended.isdisjoint(role.kind for role in roles):
+                continue
+            for word in phrase:
                 if len(word) >= _LONG:
                     words[word[0]].add(word)
         return words
@@ -299,43 +300,71 @@ class Lexicon(Entry):
         """The words with which a comparison of the sides can begin."""
         if not self.greater:
             return frozenset()
-        more = self.greater.get("more", frozenset()) | self.greater.get(
-            "most", frozenset()
-        )
-        return more.union(_SIDE_WORDS)
+        more = self.greater.get("more", frozenset())
+        most = self.greater.get("most", frozenset())
+        return more.union(most, _SIDE_WORDS)
 
     @cached_property
     def domains(self) -> dict[str, str]:
         """The kind of place of each tag: lung, bone or line."""
-        return {
-            tag: domain
-            for domain, rows in self.places.items()
-            for tags, _ in rows
-            for tag in tags
-        }
+        domains: dict[str, str] = {}
+        for domain, rows in self.places.items():
+            for tags, _ in rows:
+                domains |= dict.fromkeys(tags, domain)
+        return domains
 
     def knows(self, word: str) -> bool:
         """Return whether it is a word of this lexicon or of the built-in one: some are small."""
-        return stem(word) in self.words or (self is not load() and load().knows(word))
+        if stem(word) in self.words:
+            return True
+        built_in = load()
+        return self is not built_in and built_in.knows(word)
 
     def related(self, name: str, other: str) -> bool:
         """Return whether two findings are the same or one is a kind of the other."""
+        if name == other:
+            return True
         findings = self.findings
-        return (
-            name == other
-            or other in findings[name].kind_of
-            or name in findings[other].kind_of
-        )
+        return other in findings[name].kind_of or name in findings[other].kind_of
 
     def stands_for(self, name: str, other: str) -> bool:
         """Return whether saying `one` tells all that matters of `other`."""
-        enough = self.findings[other].kind_of - self.findings[other].more_than
-        return name == other or name in enough or other in self.findings[name].kind_of
+        if name == other or other in self.findings[name].kind_of:
+            return True
+        whole = self.findings[other]
+        return name in whole.kind_of - whole.more_than
+
+
+def _named_in(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield the names that an entry refers to, each with the part of the entry it stands in."""
+    for part, value in entry:
+        if isinstance(value, str):
+            if value:
+                yield part, value
+        elif isinstance(value, Mapping | frozenset):
+            for name in value:
+                yield part, name
+    if isinstance(entry, FindingEntry):
+        for qualities in entry.when.values():
+            for quality in qualities:
+                yield "qualities", quality
+
+
+def _wordings(phrase: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a phrase in each of its wordings: "small|little left? effusion"."""
+    choices = [_choices(word) for word in phrase.split()]
+    for words in product(*choices):
+        wording = tuple(filter(None, words))
+        if wording:
+            yield wording
 
 
 def _choices(word: str) -> list[str]:
-    stems = [stem(choice) for choice in word.lower().rstrip("?").split("|")]
-    return ["", *stems] if word.endswith("?") else stems
+    alternatives = word.lower().rstrip("?").split("|")
+    stems = [stem(choice) for choice in alternatives]
+    if word.endswith("?"):
+        return ["", *stems]
+    return stems
 
 
 _DEFAULT = Path(__file__).with_name("lexicon.yaml")
@@ -368,9 +397,8 @@ def _load(path: Path, _digest: str) -> Lexicon:
     except (OSError, UnreadableYamlError, re.error) as error:
         raise JudgeError(f"{path}: {error}; mend the file of the lexicon") from error
     digest = hashlib.sha256(raw).hexdigest()[:8]
-    return lexicon.model_copy(
-        update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"}
-    )
+    version = f"{lexicon.name}-{lexicon.version}+{digest}"
+    return lexicon.model_copy(update={"version": version})
 
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/<>%]")
@@ -400,7 +428,10 @@ class Mark:
 
     def role(self, *kinds: Kind) -> Role | None:
         """Return the first meaning of one of these kinds, if the phrase has one."""
-        return next((role for role in self.roles if role.kind in kinds), None)
+        for role in self.roles:
+            if role.kind in kinds:
+                return role
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,25 +468,29 @@ class Line:
 
     def between(self, first: int, last: int) -> str:
         """Return the letters of `stops` from token `first` to `last` (exclusive)."""
-        return self.stops[self.offsets[first] : self.offsets[last]]
+        start = self.offsets[first]
+        end = self.offsets[last]
+        return self.stops[start:end]
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:
         """Return whether a phrase of one of these kinds begins at `first` or before `last`."""
         return any(
-            mark.role(*kinds) for mark in self.marks if first <= mark.first < last
+            first <= mark.first < last and mark.role(*kinds) for mark in self.marks
         )
 
 
 def tokenise(sentence: str, lexicon: Lexicon) -> Iterator[Line]:
     """Yield `sentence` as one line of words, or as several where it is very long."""
-    tokens = [
-        (word, match.span())
-        for match in _TOKEN.finditer(sentence)
-        if (word := _normalise(match.group(), lexicon))
-    ]
-    for first in range(0, len(tokens), _MOST_TOKENS):
-        words, spans = zip(*tokens[first : first + _MOST_TOKENS], strict=True)
-        yield _line(sentence, lexicon, [*words], [*spans])
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for match in _TOKEN.finditer(sentence):
+        word = _normalise(match.group(), lexicon)
+        if word:
+            words.append(word)
+            spans.append(match.span())
+    for first in range(0, len(words), _MOST_TOKENS):
+        last = first + _MOST_TOKENS
+        yield _line(sentence, lexicon, words[first:last], spans[first:last])
 
 
 # British spellings, tried on words that the lexicon does not have.
@@ -495,28 +530,52 @@ def _line(
     comparing = lexicon.comparing
     first = 0
     while first < len(words):
+        word = words[first]
         end = first
         roles: tuple[Role, ...] = ()
-        if words[first] in comparing:
+        if word in comparing:
             end, roles = _greater_side(words, first, lexicon)
         if not roles:
             end, roles = _longest(words, first, len(words), lexicon)
-        if roles:
-            marks.append(Mark(first, end, roles))
-            kinds = [role.kind for role in roles if words[first] != "of"]
-            stops[first] = "".join(_BY_KIND[kind] for kind in kinds if kind in _BY_KIND)
-            if Kind.FINDING in kinds and end > first + 1:
-                inner += _inner(words, first, end, lexicon)
-        else:
-            is_heading = (
-                words[first] == ":" and len(marks) == 1 and marks[0].last == first
-            )
+        if not roles:
+            stops[first] = _BY_WORD.get(word, "")
             # "Heart: enlarged" is "Heart is enlarged".
-            is_said = is_heading and marks[0].role(Kind.STRUCTURE)
-            stops[first] = VERB if is_said else _BY_WORD.get(words[first], "")
+            if word == ":" and _are_heading(marks, first):
+                stops[first] = VERB
+            first = end
+            continue
+        mark = Mark(first, end, roles)
+        marks.append(mark)
+        # "Of" parts nothing: "the tip of the tube".
+        if word != "of":
+            stops[first] = _stops_of(mark)
+            if mark.role(Kind.FINDING) and end > first + 1:
+                inner += _inner(words, first, end, lexicon)
         first = end
-    ends = "".join(stops), [0, *accumulate(map(len, stops))]
-    return Line(text, lexicon, words, spans, marks, inner, _measures(words), *ends)
+    return Line(
+        text=text,
+        lexicon=lexicon,
+        words=words,
+        spans=spans,
+        marks=marks,
+        inner=inner,
+        measures=_measures(words),
+        stops="".join(stops),
+        offsets=[0, *accumulate(map(len, stops))],
+    )
+
+
+def _are_heading(marks: Sequence[Mark], last: int) -> bool:
+    """Return whether a structure alone stands before the token `last`."""
+    if len(marks) != 1 or marks[0].last != last:
+        return False
+    return marks[0].role(Kind.STRUCTURE) is not None
+
+
+def _stops_of(mark: Mark) -> str:
+    """Return the letters of what parts words in a phrase: a verb, a preposition or a break."""
+    letters = [_BY_KIND.get(role.kind, "") for role in mark.roles]
+    return "".join(letters)
 
 
 _OTHER_SIDE = {"left": "right", "right": "left"}
@@ -529,6 +588,7 @@ _SIDE_WORDS = {
     "rt": "right",
 }
 _MOST_TO_COMPARATIVE = 6
+_NEAR = 4
 _EARLIER = frozenset(
     {"since", "compared", "comparison", "prior", "previous", "previously", "interval"}
 )
@@ -542,7 +602,8 @@ def _greater_side(
 
     There are no roles where none begins. What is greater on one side is on both.
     """
-    end, side = first, ""
+    end = first
+    side = ""
     if words[first] in _SIDE_WORDS:
         end, side = _compared_sides(words, first, lexicon)
     elif _EARLIER.isdisjoint(words):
@@ -550,41 +611,47 @@ def _greater_side(
     if not side:
         return first, ()
     both = Role(Kind.SIDE, "both", frozenset(_OTHER_SIDE))
-    return end, (both, Role(Kind.GREATER, side, frozenset({side})))
+    greater = Role(Kind.GREATER, side, frozenset({side}))
+    return end, (both, greater)
 
 
 def _compared_sides(words: list[str], first: int, lexicon: Lexicon) -> tuple[int, str]:
     """Read "right ... greater than left" and "right predominant"."""
-    greater, side = lexicon.greater, _SIDE_WORDS[words[first]]
+    side = _SIDE_WORDS[words[first]]
+    dominant = lexicon.greater.get("dominant", ())
+    more = lexicon.greater.get("more", ())
+    less = lexicon.greater.get("less", ())
     last = min(first + _MOST_TO_COMPARATIVE, len(words))
     for token in range(first + 1, last):
         word = words[token]
-        if word in greater.get("dominant", ()) and token <= first + 2:
+        if word in dominant and token <= first + 2:
             return token + 1, side
         if word in _SIDE_WORDS or word in JOINS or word in _BY_WORD:
             break
-        is_more, is_less = (
-            word in greater.get("more", ()),
-            word in greater.get("less", ()),
-        )
-        if is_more or is_less:
-            end = _other_side(words, token, side)
-            if not end:
-                break
-            return end, side if is_more else _OTHER_SIDE[side]
+        if word not in more and word not in less:
+            continue
+        end = _other_side(words, token, side)
+        if not end:
+            break
+        if word in more:
+            return end, side
+        return end, _OTHER_SIDE[side]
     return first, ""
 
 
 def _other_side(words: list[str], comparative: int, side: str) -> int:
     """Return where "greater than left" ends, which compares with `side`; else 0."""
-    is_sign = words[comparative] in "<>"
-    than = comparative if is_sign else 0
-    for token in range(comparative + 1, min(comparative + 4, len(words))):
+    than = 0
+    if words[comparative] in "<>":
+        than = comparative
+    last = min(comparative + _NEAR, len(words))
+    for token in range(comparative + 1, last):
         if words[token] == "than":
             than = token
     if not than:
         return 0
-    for token in range(than + 1, min(than + 4, len(words))):
+    last = min(than + _NEAR, len(words))
+    for token in range(than + 1, last):
         if _SIDE_WORDS.get(words[token]) == _OTHER_SIDE[side]:
             return token + 1
     return 0
@@ -592,12 +659,16 @@ def _other_side(words: list[str], comparative: int, side: str) -> int:
 
 def _more_on_side(words: list[str], first: int) -> tuple[int, str]:
     """Read "more severe on the right", "worse in the left lung than in the right"."""
-    for token in range(first + 1, min(first + 4, len(words))):
+    last = min(first + _NEAR, len(words))
+    for token in range(first + 1, last):
         word = words[token]
         if word in JOINS or word in _BY_WORD or word == "than":
             break
         side = _SIDE_WORDS.get(word)
-        if side and (token == first + 1 or words[token - 1] in _ON):
+        if not side:
+            continue
+        is_next = token == first + 1
+        if is_next or words[token - 1] in _ON:
             end = _other_side(words, token, side)
             return end or token + 1, side
     return first, ""
@@ -611,19 +682,23 @@ def _inner(words: list[str], first: int, last: int, lexicon: Lexicon) -> Iterato
             # "Acute" is part of the phrase "acute fracture" and says how old it is.
             end, roles = _longest(words, start, last - 1, lexicon)
             kinds = [Kind.ACUITY, Kind.TRAIT]
-        roles = tuple(
-            role for role in roles if role.kind in kinds and role.name != "line"
-        )
-        if roles:
-            yield Mark(start, end, roles)
+        kept: list[Role] = []
+        for role in roles:
+            if role.kind in kinds and role.name != "line":
+                kept.append(role)
+        if kept:
+            yield Mark(start, end, tuple(kept))
 
 
 def _longest(
     words: list[str], first: int, last: int, lexicon: Lexicon
 ) -> tuple[int, tuple[Role, ...]]:
-    most = min(first + lexicon.longest.get(words[first], 0), last)
-    for end in range(most, first, -1):
-        if roles := lexicon.phrases.get(tuple(words[first:end])):
+    """Return where the longest phrase that begins at `first` ends, and its roles."""
+    most = lexicon.longest.get(words[first], 0)
+    for end in range(min(first + most, last), first, -1):
+        phrase = tuple(words[first:end])
+        roles = lexicon.phrases.get(phrase)
+        if roles:
             return end, roles
     return first + 1, ()
 
@@ -634,18 +709,34 @@ def _measures(words: list[str]) -> list[Measure]:
         is_share = word in _SHARE
         if word not in _MM and not is_share:
             continue
-        first, largest = token, 0.0
-        for before in reversed(words[max(token - 7, 0) : token]):
-            if _NUMBER.match(before):
-                largest = max(largest, float(before))
-            elif before not in _BETWEEN_NUMBERS:
-                break
-            first -= 1
-        moved = words[first] == "by"  # how far to pull, not how large
-        if largest and not moved and words[max(first - 1, 0)] not in _FORMERLY:
-            value = largest if is_share else largest * _MM[word]
-            measures.append(Measure(first, token + 1, value, is_share))
+        first, largest = _numbers_before(words, token)
+        # "Withdraw by 2 cm" is how far to pull, not how large.
+        if not largest or words[first] == "by":
+            continue
+        if words[max(first - 1, 0)] in _FORMERLY:
+            continue
+        if not is_share:
+            largest *= _MM[word]
+        measures.append(Measure(first, token + 1, largest, is_share))
     return measures
+
+
+_MOST_NUMBERS = 7
+"""The words of "2 x 3 x 4 cm" and the like before the unit, and some more."""
+
+
+def _numbers_before(words: list[str], unit: int) -> tuple[int, float]:
+    """Return where the numbers before a unit begin, and the largest; 0 where there are none."""
+    first = unit
+    largest = 0.0
+    start = max(unit - _MOST_NUMBERS, 0)
+    for word in reversed(words[start:unit]):
+        if _NUMBER.match(word):
+            largest = max(largest, float(word))
+        elif word not in _BETWEEN_NUMBERS:
+            break
+        first -= 1
+    return first, largest
 
 
 def correct_slip(word: str, lexicon: Lexicon) -> str:
@@ -655,16 +746,22 @@ def correct_slip(word: str, lexicon: Lexicon) -> str:
     """
     if len(word) < _SHORTEST or word in lexicon.words:
         return word
-    slips = [
-        known for known in lexicon.long_words.get(word[0], ()) if _is_slip(word, known)
-    ]
-    return slips[0] if len(slips) == 1 else word
+    similar = lexicon.long_words.get(word[0], ())
+    slips = [known for known in similar if _is_slip(word, known)]
+    if len(slips) == 1:
+        return slips[0]
+    return word
 
 
 def _is_slip(word: str, known: str) -> bool:
+    # The two words are not equal, so they differ somewhere or one of them ends.
     same = 0
     while word[same : same + 1] == known[same : same + 1]:
         same += 1
-    ours, theirs = word[same:], known[same:]
+    ours = word[same:]
+    theirs = known[same:]
     swapped = ours[1::-1] + ours[2:]
-    return swapped == theirs or ours[1:] in (theirs, theirs[1:]) or ours == theirs[1:]
+    has_one_more = ours[1:] == theirs
+    has_one_less = ours == theirs[1:]
+    has_one_wrong = ours[1:] == theirs[1:]
+    return swapped == theirs or has_one_more or has_one_less or has_one_wrong

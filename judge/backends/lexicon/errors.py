@@ -15,7 +15,6 @@ _OTHER_SIZE = 1.5
 
 _URGENT = 3
 _NONE: frozenset[str] = frozenset()
-_NO_LEVELS: frozenset[int] = frozenset()
 _UPWARD = frozenset({"new", "worse"})
 _DOWNWARD = frozenset({"better", "resolved"})
 
@@ -62,7 +61,8 @@ def nuances(pair: Pair, reference: ReadReport, candidate: ReadReport) -> list[Er
     They matter where the finding is urgent when certain, and where the two names weigh differently.
     """
     both = _Both(pair, reference, candidate)
-    return [nuance for nuance in (both.certainty(), both.precision()) if nuance]
+    found = (both.certainty(), both.precision())
+    return [nuance for nuance in found if nuance]
 
 
 class _Both:
@@ -82,9 +82,9 @@ class _Both:
         self.all_theirs = [theirs, *candidate.named(names)]
         self.weight: Severity = max(ours.weight, theirs.weight)
         self.finding = ours.kind
-        self.site_topic = (
-            f"{self.finding.label} {sorted(ours.sides)} {sorted(ours.places)}"
-        )
+        sides = sorted(ours.sides)
+        places = sorted(ours.places)
+        self.site_topic = f"{self.finding.label} {sides} {places}"
 
     def error(
         self,
@@ -95,9 +95,13 @@ class _Both:
         topic: str = "",
     ) -> Error:
         ours, theirs = self.pair
-        same = {other.sentence for other in self.all_theirs if other == theirs}
+        same: set[int] = set()
+        for other in self.all_theirs:
+            if other == theirs:
+                same.add(other.sentence)
         # What denies the finding would contradict the corrected report.
-        same |= {denial.sentence for denial in self.candidate.contrary(ours)}
+        for denial in self.candidate.contrary(ours):
+            same.add(denial.sentence)
         said = f'The reference says "{ours.words}", the candidate "{theirs.words}"'
         return Error(
             category,
@@ -123,12 +127,19 @@ class _Both:
         clash = not are_related and not is_among
         denied = self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
         if clash or (denied and set(ours).isdisjoint(theirs)):
+            # The graver of the two readings says what kind of error it is.
             if self.theirs.weight == self.weight:
                 return self._misread(
-                    Category.FALSE_FINDING, self.weight, verb="read as", name=theirs[0]
+                    Category.FALSE_FINDING,
+                    self.weight,
+                    verb="read as",
+                    name=theirs[0],
                 )
             return self._misread(
-                Category.MISSING_FINDING, self.weight, verb="not read as", name=ours[0]
+                Category.MISSING_FINDING,
+                self.weight,
+                verb="not read as",
+                name=ours[0],
             )
         # A wider word that leaves something out is an error too: an opacity for a cavity.
         if _says_more(self.ours, self.theirs, self.candidate):
@@ -151,42 +162,77 @@ class _Both:
         self, category: Category, severity: Severity, *, verb: str, name: str
     ) -> Error:
         label = self.reference.lexicon.findings[name].label
-        is_more = category is Category.FALSE_FINDING
-        attribute: Attribute = "overinterpretation" if is_more else "unspecific"
-        return self.error(category, severity, attribute, f"{verb} {label}", label)
+        attribute: Attribute = "unspecific"
+        if category is Category.FALSE_FINDING:
+            attribute = "overinterpretation"
+        return self.error(
+            category,
+            severity,
+            attribute=attribute,
+            difference=f"{verb} {label}",
+            topic=label,
+        )
 
     def certainty(self) -> Error | None:
         if self.ours.doubted == self.theirs.doubted:
             return None
-        weight = (self.theirs if self.ours.doubted else self.ours).weight
-        severity = weight if weight >= _URGENT else 1
-        return self.error(Category.WRONG_SEVERITY, severity, "certainty", "certainty")
+        certain = self.ours
+        if self.ours.doubted:
+            certain = self.theirs
+        severity: Severity = 1
+        if certain.weight >= _URGENT:
+            severity = certain.weight
+        return self._uncertain(severity)
+
+    def _uncertain(self, severity: Severity) -> Error:
+        return self.error(
+            Category.WRONG_SEVERITY,
+            severity,
+            attribute="certainty",
+            difference="certainty",
+        )
 
     def precision(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
-        if (ours.acuity and theirs.acuity) or self.reading():
-            return None  # which is a difference of its own
+        # The age and the reading of a shadow are differences of their own.
+        if ours.acuity and theirs.acuity:
+            return None
+        if self.reading():
+            return None
         severity: Severity = 1
         if ours.kind.severity != theirs.kind.severity:
             severity = max(ours.kind.severity, theirs.kind.severity)
         is_kind_of_ours = ours.finding in theirs.kind.kind_of
         if is_kind_of_ours and theirs.finding not in self.reference.present:
-            more: Attribute = "overinterpretation"
-            return self.error(Category.FALSE_FINDING, severity, more, more)
+            return self.error(
+                Category.FALSE_FINDING,
+                severity,
+                attribute="overinterpretation",
+                difference="overinterpretation",
+            )
         is_kind_of_theirs = theirs.finding in ours.kind.kind_of
         if is_kind_of_theirs and ours.finding not in self.candidate.present:
             return self.error(
-                Category.MISSING_FINDING, severity, "unspecific", "unspecific"
+                Category.MISSING_FINDING,
+                severity,
+                attribute="unspecific",
+                difference="unspecific",
             )
         return None
 
     def count(self) -> Error | None:
-        ours, theirs = self.ours.count, self.theirs.count
+        ours = self.ours.count
+        theirs = self.theirs.count
         if not ours or not theirs or ours == theirs:
             return None
-        category = Category.MISSING_FINDING if theirs < ours else Category.FALSE_FINDING
+        category = Category.FALSE_FINDING
+        if theirs < ours:
+            category = Category.MISSING_FINDING
         return self.error(
-            category, self.ours.weight, "severity", f"{theirs} instead of {ours}"
+            category,
+            self.ours.weight,
+            attribute="severity",
+            difference=f"{theirs} instead of {ours}",
         )
 
     def site(self) -> Error | None:
@@ -195,28 +241,35 @@ class _Both:
         theirs = self.theirs
         severity = self.weight
         is_line = self.finding.where == "line"
-        has_place = self.finding.where != "none"
-        is_tube = is_line or (self.finding.area == "devices" and has_place)
-        if is_tube and self.finding.area == "devices" and self.finding.side_matters:
+        is_device = self.finding.area == "devices"
+        is_tube = is_line or (is_device and self.finding.where != "none")
+        if is_tube:
+            misplaced = self._misplaced()
+            if misplaced:
+                return misplaced
+        have_sides = bool(ours.sides and theirs.sides)
+        sides_differ = have_sides and ours.sides != theirs.sides
+        places_differ = not ours.agrees_in_place(theirs)
+        side_of_tube_matters = is_device and self.finding.side_matters
+        if is_tube and (places_differ or side_of_tube_matters):
             severity = max(severity, 2)
-        sides = ours.sides and theirs.sides and ours.sides != theirs.sides
-        places = not ours.agrees_in_place(theirs)
-        misplaced = self._misplaced() if is_tube else None
-        if misplaced:
-            return misplaced
-        if is_tube and places:
-            severity = max(severity, 2)
-        if (sides or places) and not self._are_borne_out():
-            if sides and not ours.sides & theirs.sides and severity > 1 and not is_tube:
-                severity = max(severity, 3)  # on the wrong side
+        if (sides_differ or places_differ) and not self._are_borne_out():
+            is_wrong_side = have_sides and ours.sides.isdisjoint(theirs.sides)
+            if is_wrong_side and severity > 1 and not is_tube:
+                severity = max(severity, 3)
         elif is_line and ours.size_ratio(theirs) >= _OTHER_SIZE:
+            # How deep a tube lies matters little where both depths are safe.
             are_safe = ours.is_safe(self.finding) and theirs.is_safe(self.finding)
-            severity = 1 if self.finding.safe and are_safe else severity
+            if self.finding.safe and are_safe:
+                severity = 1
         elif not is_line or ours.acts == theirs.acts:
             return None
-        what: Attribute = "location"
         return self.error(
-            Category.WRONG_LOCATION, severity, what, what, self.site_topic
+            Category.WRONG_LOCATION,
+            severity,
+            attribute="location",
+            difference="location",
+            topic=self.site_topic,
         )
 
     def _are_borne_out(self) -> bool:
@@ -226,30 +279,39 @@ class _Both:
 
     def _misplaced(self) -> Error | None:
         """Return the error where one report says that a device lies badly and the other nothing."""
-        for mention, other, report, category in (
-            (self.ours, self.theirs, self.all_theirs, Category.MISSING_FINDING),
-            (self.theirs, self.ours, self.all_ours, Category.FALSE_FINDING),
-        ):
-            is_bad = bool(mention.places) and mention.weight >= _URGENT
-            is_unsaid = other.weight < _URGENT and not any(one.places for one in report)
-            if is_bad and is_unsaid:
-                if mention.doubted:
-                    return None
-                return self.error(category, mention.weight, "location", "position")
-        return None
+        if _lies_badly(self.ours) and _is_unsaid(self.theirs, self.all_theirs):
+            bad = self.ours
+            category = Category.MISSING_FINDING
+        elif _lies_badly(self.theirs) and _is_unsaid(self.ours, self.all_ours):
+            bad = self.theirs
+            category = Category.FALSE_FINDING
+        else:
+            return None
+        if bad.doubted:
+            return None
+        return self.error(
+            category,
+            bad.weight,
+            attribute="location",
+            difference="position",
+        )
 
     def greater(self) -> Error | None:
         """Return the error where a finding is greater on the one side or on the other."""
         ours = self.ours.greater or _greater_side(self.all_ours)
         theirs = self.theirs.greater or _greater_side(self.all_theirs)
-        is_stated = self.ours.greater or self.theirs.greater
-        if not is_stated or not ours or not theirs or ours & theirs:
+        # The degrees of the two sides are no comparison where neither report makes one.
+        if not self.ours.greater and not self.theirs.greater:
+            return None
+        if not ours or not theirs or ours & theirs:
             return None
         severity: Severity = min(self.weight, 2)
-        difference = f"greater on the {min(theirs)}, not the {min(ours)}"
-        topic = f"{self.finding.label} greater side"
         return self.error(
-            Category.WRONG_LOCATION, severity, "location", difference, topic
+            Category.WRONG_LOCATION,
+            severity,
+            attribute="location",
+            difference=f"greater on the {min(theirs)}, not the {min(ours)}",
+            topic=f"{self.finding.label} greater side",
         )
 
     def trait(self) -> Error | None:
@@ -258,62 +320,96 @@ class _Both:
         contrast = ours.contrasts_with(theirs)
         if not contrast:
             return None
-        there = (one for one in self.all_theirs if one.agrees_in_site(ours))
-        if any(one.traits and not ours.contrasts_with(one) for one in there):
-            return None
-        matters = self.reference.lexicon.contrasts[contrast].matters
-        severity: Severity = self.weight if matters else 1
-        return self.error(Category.WRONG_SEVERITY, severity, "severity", contrast)
+        for other in self.all_theirs:
+            is_there = bool(other.traits) and other.agrees_in_site(ours)
+            if is_there and not ours.contrasts_with(other):
+                return None
+        severity: Severity = 1
+        if self.reference.lexicon.contrasts[contrast].matters:
+            severity = self.weight
+        return self.error(
+            Category.WRONG_SEVERITY,
+            severity,
+            attribute="severity",
+            difference=contrast,
+        )
 
     def exclusion(self) -> Error | None:
         """Return the error where one report states what the other only cannot exclude."""
         ours, theirs = self.pair
         if ours.unexcluded == theirs.unexcluded:
             return None
-        plain = theirs if ours.unexcluded else ours
-        others = self.all_ours if ours.unexcluded else self.all_theirs
-        if plain.doubted or any(not one.doubted for one in others):
+        if ours.unexcluded:
+            plain = theirs
+            others = self.all_ours
+        else:
+            plain = ours
+            others = self.all_theirs
+        if plain.doubted or not all(one.doubted for one in others):
             return None
-        severity: Severity = 3 if plain.weight >= _URGENT else 1
-        return self.error(Category.WRONG_SEVERITY, severity, "certainty", "certainty")
+        if plain.weight >= _URGENT:
+            return self._uncertain(3)
+        return self._uncertain(1)
 
     def level(self) -> Error | None:
         """Return the error where the reports differ in the degree or the size of a finding."""
-        ours, theirs = self.ours, self.theirs
+        ours = self.ours
+        theirs = self.theirs
         gaps = _level_gaps(theirs, ours, self.all_ours)
         gaps += _level_gaps(ours, theirs, self.all_theirs)
-        times = 1.0 if self.finding.where == "line" else ours.size_ratio(theirs)
-        times = max(times, ours.share_ratio(theirs))
+        times = ours.share_ratio(theirs)
+        # The length of a line is where it ends, which is its site.
+        if self.finding.where != "line":
+            times = max(times, ours.size_ratio(theirs))
         if not gaps and times < SAME_SIZE:
             return None
-        far = max(gaps, default=1) > 1 or times >= _OTHER_SIZE or self._swapped()
-        severity: Severity = min(self.weight, 3) if far else 1
-        attribute: Attribute = "severity" if gaps else "measurement"
-        difference = "severity or size"
+        severity: Severity = 1
+        is_far = max(gaps, default=1) > 1 or times >= _OTHER_SIZE
+        if is_far or self._swapped():
+            severity = min(self.weight, 3)
+        attribute: Attribute = "measurement"
+        if gaps:
+            attribute = "severity"
         return self.error(
-            Category.WRONG_SEVERITY, severity, attribute, difference, self.site_topic
+            Category.WRONG_SEVERITY,
+            severity,
+            attribute=attribute,
+            difference="severity or size",
+            topic=self.site_topic,
         )
 
     def _swapped(self) -> bool:
         """Return whether the reports have the degrees of the two sides the other way round."""
         sides = self.ours.sides
-        is_one_side = sides == self.theirs.sides and len(sides) == 1
+        if len(sides) != 1 or sides != self.theirs.sides:
+            return False
         across_ours = _levels_across(self.all_ours, sides)
+        if self.theirs.levels not in across_ours:
+            return False
         across_theirs = _levels_across(self.all_theirs, sides)
-        is_across = self.theirs.levels in across_ours
-        return is_one_side and is_across and self.ours.levels in across_theirs
+        return self.ours.levels in across_theirs
 
     def acuity(self) -> Error | None:
-        ours, theirs = self.ours, self.theirs
-        there = [one for one in self.all_theirs if one.agrees_in_site(ours)]
-        if ours.agrees_in_age(theirs) or any(ours.acuity & one.acuity for one in there):
+        ours = self.ours
+        theirs = self.theirs
+        if ours.agrees_in_age(theirs):
             return None
-        matters = self.finding.urgent_if_acute or theirs.kind.urgent_if_acute
-        severity: Severity = max(self.weight, 2) if matters else 1
-        return self.error(Category.WRONG_SEVERITY, severity, "temporal", "acuity")
+        there = [one for one in self.all_theirs if one.agrees_in_site(ours)]
+        if any(ours.acuity & one.acuity for one in there):
+            return None
+        severity: Severity = 1
+        if self.finding.urgent_if_acute or theirs.kind.urgent_if_acute:
+            severity = max(self.weight, 2)
+        return self.error(
+            Category.WRONG_SEVERITY,
+            severity,
+            attribute="temporal",
+            difference="acuity",
+        )
 
     def change(self) -> Error | None:
-        ours, theirs = self.ours.changes, self.theirs.changes
+        ours = self.ours.changes
+        theirs = self.theirs.changes
         # What is said of the other side or lobe bears nothing out.
         there = [one for one in self.all_theirs if one.agrees_in_site(self.ours)]
         here = [one for one in self.all_ours if one.agrees_in_site(self.theirs)]
@@ -325,22 +421,41 @@ class _Both:
             claimed -= {"unchanged"}
         severity = _change_weight(self.weight, ours, theirs)
         if claimed:
-            how = "wrong comparison" if ours else "comparison not in the reference"
-            difference = f"{how}: {', '.join(sorted(claimed))}"
+            what = "comparison not in the reference"
+            if ours:
+                what = "wrong comparison"
             return self.error(
-                Category.FALSE_COMPARISON, severity, "temporal", difference
+                Category.FALSE_COMPARISON,
+                severity,
+                attribute="temporal",
+                difference=f"{what}: {', '.join(sorted(claimed))}",
             )
         if stated:
-            difference = f"comparison left out: {', '.join(sorted(stated))}"
             return self.error(
-                Category.OMITTED_COMPARISON, severity, "temporal", difference
+                Category.OMITTED_COMPARISON,
+                severity,
+                attribute="temporal",
+                difference=f"comparison left out: {', '.join(sorted(stated))}",
             )
         return None
 
 
+def _lies_badly(device: Mention) -> bool:
+    return bool(device.places) and device.weight >= _URGENT
+
+
+def _is_unsaid(device: Mention, report: Sequence[Mention]) -> bool:
+    """Return whether a report says nothing of where a device lies, and nothing bad of it."""
+    if device.weight >= _URGENT:
+        return False
+    return not any(mention.places for mention in report)
+
+
 def _readings(mention: Mention) -> tuple[str, ...]:
     """Return what a mention reads a shadow as: its readings, else itself, and descriptors."""
-    return (*(mention.also or (mention.finding,)), *mention.descriptors)
+    if mention.also:
+        return (*mention.also, *mention.descriptors)
+    return (mention.finding, *mention.descriptors)
 
 
 def _says_more(mention: Mention, partner: Mention, report: ReadReport) -> bool:
@@ -363,8 +478,10 @@ def _level_gaps(
     """Return how far each degree of a mention is from the other's, unless the report has it."""
     if not other.levels:
         return []
-    there = [one for one in report if one.agrees_in_site(mention)]
-    stated = _NO_LEVELS.union(other.levels, *(one.levels for one in there))
+    stated = {*other.levels}
+    for one in report:
+        if one.agrees_in_site(mention):
+            stated |= one.levels
     gaps = []
     for level in mention.levels - stated:
         distances = [abs(level - known) for known in other.levels]
@@ -376,30 +493,43 @@ def _levels_across(
     mentions: Sequence[Mention], sides: frozenset[str]
 ) -> list[frozenset[int]]:
     """Return the degrees of the mentions that are on the one other side."""
-    across = [one for one in mentions if len(one.sides) == 1 and one.sides != sides]
-    return [one.levels for one in across]
+    across: list[frozenset[int]] = []
+    for mention in mentions:
+        if len(mention.sides) == 1 and mention.sides != sides:
+            across.append(mention.levels)
+    return across
 
 
 def _greater_side(mentions: Sequence[Mention]) -> frozenset[str]:
     """Return the side on which the mentions of a finding say that it is greater, if they do."""
     stated = _NONE.union(*(one.greater for one in mentions))
+    if len(stated) > 1:
+        return _NONE  # they say both
     if stated:
-        return stated if len(stated) == 1 else _NONE
+        return stated
     levels: dict[str, int] = {}
     for mention in mentions:
         if len(mention.sides) == 1 and mention.levels and mention.positive:
             (side,) = mention.sides
-            levels[side] = max(levels.get(side, 0), max(mention.levels))
-    left, right = levels.get("left"), levels.get("right")
+            gravest = max(mention.levels)
+            levels[side] = max(levels.get(side, 0), gravest)
+    left = levels.get("left")
+    right = levels.get("right")
     if left is None or right is None or left == right:
         return _NONE
-    return frozenset({"left" if left > right else "right"})
+    if left > right:
+        return frozenset({"left"})
+    return frozenset({"right"})
 
 
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
-    there = [other for other in others if mention.agrees_in_site(other)]
-    sides = _NONE.union(*(one.sides for one in there))
-    places = _NONE.union(*(one.places for one in there))
+    """Return whether the mentions of one site together have all sides and places of another."""
+    sides: set[str] = set()
+    places: set[str] = set()
+    for other in others:
+        if mention.agrees_in_site(other):
+            sides |= other.sides
+            places |= other.places
     return mention.sides <= sides and mention.places <= places
 
 
@@ -447,16 +577,21 @@ def unpaired(
         for mention in mentions:
             if not mention.positive:
                 continue
-            twin = None if _is_blocked(mention, report, other) else other.twin(mention)
+            twin = None
+            if not _is_blocked(mention, report, other):
+                twin = other.twin(mention)
             if twin is not None:
-                pair = (mention, twin) if report is reference else (twin, mention)
+                pair = (twin, mention)
+                if report is reference:
+                    pair = (mention, twin)
                 twins.append(pair)
                 errors += differences(pair, reference, candidate)
                 continue
             for earlier, at in emitted[:MOST]:
                 if _are_of_one(earlier, mention):
+                    is_candidate = report is candidate
                     errors[at] = _repeated(
-                        errors[at], mention, is_candidate=report is candidate
+                        errors[at], mention, is_candidate=is_candidate
                     )
                     break
             else:
@@ -482,16 +617,21 @@ def _repeated(error: Error, mention: Mention, *, is_candidate: bool) -> Error:
 
 
 def _is_blocked(mention: Mention, report: ReadReport, other: ReadReport) -> bool:
+    """Return whether the other report denies a finding, so that nothing there repeats it."""
     denied = other.denied.get(mention.finding, ())[:MOST]
     denial = next((normal for normal in denied if normal.against(mention)), None)
-    if denial is None or denial not in report.denied.get(mention.finding, ()):
-        return denial is not None
+    if denial is None:
+        return False
+    if denial not in report.denied.get(mention.finding, ()):
+        return True
+    # Both reports deny it of one thing and may affirm it of another.
     named = other.named((mention.finding,))
     return all(one.finding != mention.finding for one in named)
 
 
 def _unpaired_error(mention: Mention, report: ReadReport, other: ReadReport) -> Error:
-    finding, severity = mention.kind, mention.weight
+    finding = mention.kind
+    severity = mention.weight
     contrary = other.contrary(mention)
     against = next(iter(contrary), None)
     others = contrary[1:]
@@ -503,8 +643,11 @@ def _unpaired_error(mention: Mention, report: ReadReport, other: ReadReport) -> 
         if _only_unchanged(mention, other):
             severity = 1
         elif against is not None and finding.area == "devices":
-            severity = max(severity, 2)  # a tube that is gone is not one left in place
-    rest = f'says "{against.words}"' if against else "does not"
+            # A tube that is gone is not one left in place.
+            severity = max(severity, 2)
+    rest = "does not"
+    if against:
+        rest = f'says "{against.words}"'
     reference_sentence, candidate_sentence = _sentences(mention, against, report)
     again = {one.sentence for one in others} - {candidate_sentence}
     return Error(
@@ -524,18 +667,28 @@ def _sentences(
     mention: Mention, against: Mention | None, report: ReadReport
 ) -> tuple[int | None, int | None]:
     """Return the sentences of reference and candidate of what `report` and the other say."""
-    other = against.sentence if against else None
+    other = None
+    if against:
+        other = against.sentence
     if report.side == "reference":
         return mention.sentence, other
     return other, mention.sentence
 
 
 def _only_unchanged(mention: Mention, report: ReadReport) -> bool:
-    parts, area = report.lexicon.structures, mention.kind.area
-    stated = [one for one in report.mentions if one.structure and not one.finding]
-    about = [one for one in stated if area in parts[one.structure].rules_out]
-    is_unchanged = mention.changes == {"unchanged"} and "unchanged" in _changes(about)
-    return is_unchanged and not any(one.normal for one in about)
+    """Return whether a report calls the part of a finding unchanged too, and never normal."""
+    if mention.changes != {"unchanged"}:
+        return False
+    parts = report.lexicon.structures
+    about: list[Mention] = []
+    for other in report.mentions:
+        if not other.structure or other.finding:
+            continue
+        if mention.kind.area in parts[other.structure].rules_out:
+            about.append(other)
+    if any(one.normal for one in about):
+        return False
+    return "unchanged" in _changes(about)
 
 
 def wider_changes(reference: ReadReport, candidate: ReadReport) -> list[Error]:
@@ -554,23 +707,31 @@ def wider_changes(reference: ReadReport, candidate: ReadReport) -> list[Error]:
 def _wider_changes(report: ReadReport, other: ReadReport) -> list[Error]:
     said: dict[tuple[str, frozenset[str]], Mention] = {}
     for mention in report.mentions:
-        name = mention.structure.replace("_", " ") or "study"
-        label = mention.kind.label if mention.finding else name
-        if mention.changes and not mention.positive:
-            said.setdefault((label, mention.changes), mention)
+        if mention.positive or not mention.changes:
+            continue
+        if mention.finding:
+            label = mention.kind.label
+        else:
+            label = mention.structure.replace("_", " ") or "study"
+        said.setdefault((label, mention.changes), mention)
     errors: list[Error] = []
     for (label, changes), mention in said.items():
         lacks, partner = _lacking(mention, other)
         if not lacks:
             continue
-        theirs = partner.changes if partner else frozenset()
-        is_omitted = report.side == "reference" and not theirs
-        category = (
-            Category.OMITTED_COMPARISON if is_omitted else Category.FALSE_COMPARISON
-        )
+        theirs = _NONE
+        rest = "makes no such comparison"
+        if partner:
+            theirs = partner.changes
+            rest = f'"{partner.words}"'
+        category = Category.FALSE_COMPARISON
+        if report.side == "reference" and not theirs:
+            category = Category.OMITTED_COMPARISON
         # Silence about what has not changed, or is gone, weighs nothing.
-        severity = _change_weight(2 if theirs else 1, changes, theirs)
-        rest = f'"{partner.words}"' if partner else "makes no such comparison"
+        weight: Severity = 1
+        if theirs:
+            weight = 2
+        severity = _change_weight(weight, changes, theirs)
         topic = f"{category.label}: {', '.join(sorted(changes))}"
         reference_sentence, candidate_sentence = _sentences(mention, partner, report)
         error = Error(
@@ -587,21 +748,30 @@ def _wider_changes(report: ReadReport, other: ReadReport) -> list[Error]:
 
 
 def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None]:
+    """Return whether a report lacks a comparison, and what it says of the same thing instead."""
     if mention.finding:
         # Where the finding is still there, that is the error.
         denials = report.denied.get(mention.finding, ())
-        gone = any("resolved" in denial.changes for denial in denials)
-        lacks = not gone and mention.finding not in report.present
+        is_gone = any("resolved" in denial.changes for denial in denials)
+        lacks = not is_gone and mention.finding not in report.present
         return lacks, next(iter(denials), None)
     if mention.structure in WHOLE:
-        changed = [one for one in report.mentions if one.changes and not one.finding]
-        of_study = [one for one in changed if one.structure in WHOLE]
         lacks = mention.changes.isdisjoint(_changes(report.mentions))
-        return lacks, next(iter(of_study), None)
+        return lacks, _first_change_of_study(report)
     about = [stated for stated in report.mentions if _same_part(mention, stated)]
     # A structure that the other report leaves out is no omitted comparison.
-    lacks = mention.changes.isdisjoint(report.changes | _changes(about)) and bool(about)
-    return lacks, next(iter(about), None)
+    if not about:
+        return False, None
+    there = report.changes | _changes(about)
+    return mention.changes.isdisjoint(there), about[0]
+
+
+def _first_change_of_study(report: ReadReport) -> Mention | None:
+    for mention in report.mentions:
+        is_of_study = mention.structure in WHOLE and not mention.finding
+        if mention.changes and is_of_study:
+            return mention
+    return None
 
 
 def _same_part(mention: Mention, other: Mention) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from pathlib import Path
 
 from judge.backends.base import Judge, JudgeSettings, StudyError
@@ -85,18 +85,19 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     findings, attributes = _compare_findings(
         ours, theirs, errors, pairs=[*pairs, *twins]
     )
+    explanation = _explanation(reference, candidate, lexicon, n_matched=len(matched))
+    sentences = {(one.sentence, other.sentence) for one, other in pairs}
     back = {other: one for one, other in pairs}
+    of_reference = _statements(ours, theirs, dict(pairs))
+    of_candidate = _statements(theirs, ours, back)
     return ReportComparison(
         _once([*errors, *wider_changes(ours, theirs)]),
         matched,
-        _explanation(reference, candidate, lexicon, n_matched=len(matched)),
-        tuple(sorted({(one.sentence, other.sentence) for one, other in pairs})),
+        explanation,
+        tuple(sorted(sentences)),
         findings,
         attributes,
-        (
-            *_statements(ours, theirs, dict(pairs)),
-            *_statements(theirs, ours, back),
-        ),
+        (*of_reference, *of_candidate),
     )
 
 
@@ -121,6 +122,10 @@ def _shared_sentences(reference: str, candidate: str) -> tuple[str, ...]:
 
 
 def _once(errors: Sequence[Error]) -> tuple[Discrepancy, ...]:
+    """Return each topic of a sentence once, the gravest error on it; the first on a tie.
+
+    A comparison made is one of the candidate's sentence, one left out of the reference's.
+    """
     gravest: dict[tuple[object, ...], Error] = {}
     for error in errors:
         ours = error.reference_sentence
@@ -130,7 +135,9 @@ def _once(errors: Sequence[Error]) -> tuple[Discrepancy, ...]:
         if error.category is Category.OMITTED_COMPARISON:
             theirs = None
         key = (error.category, error.topic, ours, theirs)
-        gravest[key] = max(gravest.get(key, error), error, key=attrgetter("severity"))
+        known = gravest.get(key)
+        if known is None or error.severity > known.severity:
+            gravest[key] = error
     return tuple(sorted(gravest.values(), key=_order))
 
 
@@ -138,10 +145,13 @@ def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
     """Order errors by the reference, then those of the candidate alone, by the candidate."""
     reference = error.reference_sentence
     candidate = error.candidate_sentence
+    # What only the reference says comes before what the candidate says otherwise.
+    if candidate is None:
+        candidate = -1
     return (
         reference is None,
         reference or 0,
-        -1 if candidate is None else candidate,
+        candidate,
         error.category.value,
         error.finding,
         error.text,
@@ -159,9 +169,13 @@ def _matched(
 
     One with an error in it is not matched, unless it is a comparison that does not matter.
     """
+    # By identity: equal mentions in two sentences are two.
     agreed = {id(mention) for mention, _ in pairs}
-    grave = [one for one in errors if one.severity > 1 or one.category not in _CHANGES]
-    wrong = {id(error.pair[0]) for error in grave if error.pair}
+    wrong: set[int] = set()
+    for error in errors:
+        matters = error.severity > 1 or error.category not in _CHANGES
+        if error.pair and matters:
+            wrong.add(id(error.pair[0]))
     matched = {id(mention) for mention in _agreed_normals(reference, candidate, errors)}
     by_name: defaultdict[str, list[Mention]] = defaultdict(list)
     stated = {mention for mention in candidate.mentions if mention.changes}
@@ -189,36 +203,43 @@ def _agreed_normals(
     false = [error for error in errors if error.category is Category.FALSE_FINDING]
     made_up = {error.finding for error in false}
     grave = {error.finding for error in false if error.severity > 1}
-    made_up_areas = {
-        found.area for found in lexicon.findings.values() if found.label in grave
-    }
+    made_up_areas: set[str] = set()
+    for found in lexicon.findings.values():
+        if found.label in grave:
+            made_up_areas.add(found.area)
     contradicted = {error.against for error in errors}
-    normals = [mention for mention in candidate.normal if len(mention.sides) != 1]
     ruled_out: set[str] = set()
-    for mention in normals:
-        ruled_out |= mention.rules_out
-    denied = [mention for mention in candidate.normal if mention.finding]
-    touched = ruled_out | {mention.kind.area for mention in denied}
+    denied_areas: set[str] = set()
+    for mention in candidate.normal:
+        if mention.finding:
+            denied_areas.add(mention.kind.area)
+        if len(mention.sides) != 1:
+            ruled_out |= mention.rules_out
     known: set[str] = set()
-    for mention in filter(attrgetter("negative"), reference.mentions):
-        name = mention.finding or lexicon.structures[mention.structure].abnormal
+    for mention in reference.mentions:
+        if not mention.negative:
+            continue
+        name = mention.kind_denied
         areas = mention.rules_out
         is_made_up = bool(mention.finding) and mention.kind.label in made_up
-        if name in known or is_made_up or mention.rules_out & made_up_areas:
+        if name in known or is_made_up or areas & made_up_areas:
             continue
         if areas:
-            in_other_words = bool(areas & touched) and not areas & made_up_areas
+            in_other_words = not areas.isdisjoint(ruled_out | denied_areas)
         else:
             in_other_words = mention.kind.area in ruled_out
         # Other words seldom name a side.
-        in_other_words &= mention not in contradicted and len(mention.sides) != 1
+        if mention in contradicted or len(mention.sides) == 1:
+            in_other_words = False
         if in_other_words or any(map(mention.denies_as, candidate.normal)):
             known.add(name)
             yield mention
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
+    """Return a sentence in lower case without its full stop, "." where nothing is left."""
+    words = text.lower().replace(";", ",").split()
+    return " ".join(words).rstrip(".") or "."
 
 
 def _compare_findings(
@@ -238,12 +259,14 @@ def _compare_findings(
     severities: list[Severity] = []
     partners: list[set[int]] = []
     for n, (_, group) in enumerate(groups):
-        group_of |= dict.fromkeys(map(id, group), n)
-        severities.append(max(mention.weight for mention in group))
+        for mention in group:
+            group_of[id(mention)] = n
+        weights = [mention.weight for mention in group]
+        severities.append(max(weights))
         partners.append(set())
     differing_errors = [error for error in errors if error.pair]
     for pair in pairs:
-        ours, theirs = map(group_of.get, map(id, pair))
+        ours, theirs = _groups_of(pair, group_of)
         if ours is not None and theirs is not None:
             partners[ours].add(theirs)
             partners[theirs].add(ours)
@@ -251,28 +274,44 @@ def _compare_findings(
     # One difference of an attribute for each two findings, the gravest.
     gravest: dict[tuple[int, int, Attribute], Error] = {}
     for error in differing_errors:
-        ours, theirs = map(group_of.get, map(id, error.pair or ()))
-        if ours is not None and theirs is not None and error.attribute:
-            key = (ours, theirs, error.attribute)
-            same = gravest.get(key, error)
-            gravest[key] = max(same, error, key=attrgetter("severity"))
-            severities[ours] = max(severities[ours], error.severity)
+        if not error.pair or not error.attribute:
+            continue
+        ours, theirs = _groups_of(error.pair, group_of)
+        if ours is None or theirs is None:
+            continue
+        key = (ours, theirs, error.attribute)
+        known = gravest.get(key)
+        if known is None or error.severity > known.severity:
+            gravest[key] = error
+        severities[ours] = max(severities[ours], error.severity)
     findings: dict[tuple[Side, str], ReportFinding] = {}
     for n, (side, group) in enumerate(groups):
-        words = group[0].words
-        if (side, words) in findings:  # "small right and large left effusion" is two
-            words += f" ({', '.join(sorted(group[0].sides))} {n})"
+        first = group[0]
+        words = first.words
+        # "Small right and large left effusion" is two.
+        if (side, words) in findings:
+            sides = ", ".join(sorted(first.sides))
+            words += f" ({sides} {n})"
         findings[side, words] = ReportFinding(
             side,
             words,
             severities[n],
-            group[0].finding in _WITH_AGE,
+            first.finding in _WITH_AGE,
             tuple(sorted(partners[n])),
         )
     differing = []
     for key, error in sorted(gravest.items(), key=itemgetter(0)):
-        differing.append(AttributeDifference(*key, error.severity == 1, error.text))
+        is_slight = error.severity == 1
+        differing.append(AttributeDifference(*key, is_slight, error.text))
     return tuple(findings.values()), tuple(differing)
+
+
+def _groups_of(
+    pair: Pair, group_of: Mapping[int, int]
+) -> tuple[int | None, int | None]:
+    """Return the numbers of the findings that two mentions are of, None for a normal one."""
+    ours, theirs = pair
+    return group_of.get(id(ours)), group_of.get(id(theirs))
 
 
 def _abnormal_groups(report: ReadReport) -> Iterator[tuple[Side, Sequence[Mention]]]:
@@ -287,12 +326,16 @@ def _statements(
     report: ReadReport, other: ReadReport, partners: Mapping[Mention, Mention]
 ) -> Iterator[Statement]:
     """Yield what a report says, once each, with the other report's verdict on it."""
-    for mention in dict.fromkeys(filter(attrgetter("says"), report.mentions)):
+    for mention in dict.fromkeys(report.mentions):
+        if not mention.says:
+            continue
         partner = partners.get(mention)
         if partner is None and mention.positive:
             partner = other.twin(mention)
         verdict, decides = _decided(mention, partner, report, other)
-        sentence = decides.sentence if decides else None
+        sentence = None
+        if decides:
+            sentence = decides.sentence
         yield Statement(report.side, mention.words, verdict, sentence)
 
 
@@ -305,12 +348,16 @@ def _decided(
     """Return the other report's verdict on a mention, and what of it decides, if anything."""
     if partner is not None:
         verdict = _verdict(mention, partner, report, other)
-        return verdict, (None if verdict == "not_mentioned" else partner)
+        if verdict == "not_mentioned":
+            return verdict, None
+        return verdict, partner
     against = _against(mention, other)
     if against is not None:
         return "contradicted", against
     borne_out = _borne_out(mention, other)
-    return ("entailed" if borne_out else "not_mentioned"), borne_out
+    if borne_out is not None:
+        return "entailed", borne_out
+    return "not_mentioned", None
 
 
 def _verdict(
@@ -323,9 +370,11 @@ def _verdict(
     else:
         errors = differences((mention, partner), report, other)
     categories: Set[Category] = {error.category for error in errors}
-    have_changes = bool(mention.changes and partner.changes)
-    both_compare = have_changes and Category.FALSE_COMPARISON in categories
-    if both_compare or categories & _OTHERWISE:
+    if categories & _OTHERWISE:
+        return "contradicted"
+    # A comparison is contradicted by another one, not by silence.
+    both_compare = bool(mention.changes and partner.changes)
+    if both_compare and Category.FALSE_COMPARISON in categories:
         return "contradicted"
     if categories & _MORE[report.side]:
         return "not_mentioned"
@@ -344,14 +393,16 @@ def _against(mention: Mention, other: ReadReport) -> Mention | None:
 def _borne_out(mention: Mention, other: ReadReport) -> Mention | None:
     if not mention.negative:
         return None
-    same = [normal for normal in other.normal if mention.denies_as(normal)]
-    if same:
-        return same[0]
+    for normal in other.normal:
+        if mention.denies_as(normal):
+            return normal
     areas = {*mention.rules_out}
     if mention.finding:
         areas.add(mention.kind.area)
+    if not areas:
+        return None
     for normal in other.normal:
-        if len(normal.sides) != 1 and areas and areas <= normal.rules_out:
+        if len(normal.sides) != 1 and areas <= normal.rules_out:
             return normal
     return None
 
@@ -369,12 +420,18 @@ _UNFAMILIAR = {
 
 def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the built-in judge with the lexicon at `path`, "" for its own."""
-    given = {"--reply": settings.reply, "--prompt": settings.prompt}
-    if wrong := [*settings.sampling, *(name for name, value in given.items() if value)]:
+    wrong = [*settings.sampling]
+    if settings.reply:
+        wrong.append("--reply")
+    if settings.prompt:
+        wrong.append("--prompt")
+    if wrong:
         raise JudgeError(
             f"lexicon follows rules and takes no {', '.join(wrong)}; leave it out"
         )
-    return LexiconJudge(rubric, Path(path) if path else None)
+    if path:
+        return LexiconJudge(rubric, Path(path))
+    return LexiconJudge(rubric)
 
 
 class LexiconJudge(Judge):
@@ -392,22 +449,28 @@ class LexiconJudge(Judge):
             raise JudgeError(
                 f"the built-in judge has no rules for {rubric.title}; name another with --judge"
             )
-        self._rubric, self._baseline, self._render = (
-            rubric,
-            rubric.baseline,
-            rubric.render,
-        )
-        self._lexicon = load_lexicon(path) if path else load_lexicon()
-        self.name = f"lexicon:{path}" if path else "lexicon"
+        self._rubric = rubric
+        self._baseline = rubric.baseline
+        self._render = rubric.render
+        if path:
+            self._lexicon = load_lexicon(path)
+            self.name = f"lexicon:{path}"
+        else:
+            self._lexicon = load_lexicon()
+            self.name = "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the two reports as they are: rules need no prompt around them."""
-        both = {"reference": study.reference, "candidate": study.candidate}
-        texts = {"rubric": self._rubric.name, **both}
+        texts = {
+            "rubric": self._rubric.name,
+            "reference": study.reference,
+            "candidate": study.candidate,
+        }
         if study.context and self._rubric.takes_context:
             texts["context"] = json.dumps(dict(study.context))
-        if why := self._why_not(study):
+        why = self._why_not(study)
+        if why:
             texts["unfamiliar"] = why
         messages = tuple(Message(role, content) for role, content in texts.items())
         return CompletionRequest(
@@ -475,12 +538,15 @@ class LexiconJudge(Judge):
     def _why_not(self, study: Study) -> str | None:
         if study.modality not in (None, "xr"):
             return "modality"
-        both = (study.reference, study.candidate)
-        of_reference, of_candidate = (
-            unfamiliar_reason(report, self._lexicon) for report in both
-        )
-        reasons = {of_reference, of_candidate}
-        if "language" in reasons:
-            is_english = seems_english(study.reference, self._lexicon)
-            return _WORDS if is_english and of_candidate != "language" else "language"
-        return "images" if "images" in reasons and study.modality is None else None
+        of_reference = unfamiliar_reason(study.reference, self._lexicon)
+        of_candidate = unfamiliar_reason(study.candidate, self._lexicon)
+        if of_candidate == "language":
+            return "language"
+        if of_reference == "language":
+            if seems_english(study.reference, self._lexicon):
+                return _WORDS
+            return "language"
+        # Who names the modality knows better than the words of a report.
+        if "images" in (of_reference, of_candidate) and study.modality is None:
+            return "images"
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import product
 
 from judge.backends.lexicon.data import FindingEntry, Lexicon
 from judge.types import Severity
@@ -73,7 +74,8 @@ class Mention:
 
     @cached_property
     def _hash(self) -> int:
-        return hash(tuple(getattr(self, name) for name in _COMPARED))
+        compared = [getattr(self, name) for name in _COMPARED]
+        return hash(tuple(compared))
 
     def __hash__(self) -> int:
         """Return a hash of what is compared, computed once."""
@@ -121,7 +123,9 @@ class Mention:
         """The areas in which this normal or denied mention excludes findings."""
         if self.normal:
             return self.lexicon.structures[self.structure].rules_out
-        return self.kind.rules_out if self.finding else _NONE
+        if self.finding:
+            return self.kind.rules_out
+        return _NONE
 
     @cached_property
     def weight(self) -> Severity:
@@ -135,35 +139,46 @@ class Mention:
             severity = _EASED[severity]
         for name in self.also:
             reading = self._plain(name)
-            severity = max(
-                severity, _EASED[reading] if name in self.possible else reading
-            )
+            if name in self.possible:
+                reading = _EASED[reading]
+            severity = max(severity, reading)
         return severity
 
     def _plain(self, name: str) -> Severity:
+        """Return the severity of a finding with these levels and places, as if it were certain."""
         finding = self.lexicon.findings[name]
         severity = finding.severity
         if finding.graded and self.levels:
+            grades = self._grades(finding)
             # "Small to moderate" is taken for small.
-            graded = {
-                self.lexicon.levels[name]: grade
-                for name, grade in finding.graded.items()
-            }
-            severity = min(graded.get(level, finding.severity) for level in self.levels)
+            severity = min(grades)
         if not self.is_safe(finding):
             severity = max(severity, 3)  # it has to be moved
         # Words that leave a good place open are not taken for a bad one.
-        placed = (finding.placed.get(tag, severity) for tag in self.places)
+        placed = [finding.placed.get(tag, severity) for tag in self.places]
         return max(severity, min(placed, default=severity))
+
+    def _grades(self, finding: FindingEntry) -> list[Severity]:
+        """Return the severity of a finding at each of these levels."""
+        by_level: dict[int, Severity] = {}
+        for name, grade in finding.graded.items():
+            by_level[self.lexicon.levels[name]] = grade
+        return [by_level.get(level, finding.severity) for level in self.levels]
 
     def is_safe(self, finding: FindingEntry) -> bool:
         """Return whether a tube's distance from the carina is safe or not stated."""
-        least, most = finding.safe or (-math.inf, math.inf)
-        return not self.acts and (not self.sizes or least <= max(self.sizes) <= most)
+        if self.acts:
+            return False
+        if not finding.safe or not self.sizes:
+            return True
+        least, most = finding.safe
+        return least <= max(self.sizes) <= most
 
     def agrees_in_side(self, other: Mention) -> bool:
         """Return whether not each of the two is on a side where the other is not."""
-        return not self.sides or not other.sides or bool(self.sides & other.sides)
+        if not self.sides or not other.sides:
+            return True
+        return not self.sides.isdisjoint(other.sides)
 
     def agrees_in_site(self, other: Mention) -> bool:
         """Return whether neither the sides nor the places of the two rule each other out."""
@@ -188,26 +203,34 @@ class Mention:
         """
         if not self.traits or not other.traits or self.traits == other.traits:
             return ""
-        contrast_of = self.lexicon.contrast_of
-        for name in dict.fromkeys(contrast_of[trait] for trait in sorted(self.traits)):
-            ours, theirs = (
-                {trait for trait in one.traits if contrast_of[trait] == name}
-                for one in (self, other)
-            )
-            if ours and theirs and not ours & theirs:
+        ours = self._traits_by_contrast()
+        theirs = other._traits_by_contrast()
+        for name, values in ours.items():
+            if name in theirs and values.isdisjoint(theirs[name]):
                 return name
         return ""
 
+    def _traits_by_contrast(self) -> dict[str, set[str]]:
+        contrast_of = self.lexicon.contrast_of
+        traits: dict[str, set[str]] = {}
+        for trait in sorted(self.traits):
+            traits.setdefault(contrast_of[trait], set()).add(trait)
+        return traits
+
     def agrees_in_age(self, other: Mention) -> bool:
         """Return whether not one of the two is acute and the other old."""
-        return not self.acuity or not other.acuity or bool(self.acuity & other.acuity)
+        if not self.acuity or not other.acuity:
+            return True
+        return not self.acuity.isdisjoint(other.acuity)
 
     def size_ratio(self, other: Mention) -> float:
         """Return the larger of the two lengths over the smaller; 1 without both."""
         if not self.sizes or not other.sizes:
             return 1.0
         small, large = sorted((max(self.sizes), max(other.sizes)))
-        return large / small if small > 0 else 1.0
+        if small <= 0:
+            return 1.0
+        return large / small
 
     def share_ratio(self, other: Mention) -> float:
         """Return the larger of the two shares over the smaller; 1 where they are about the same.
@@ -219,13 +242,14 @@ class Mention:
         small, large = sorted((max(self.shares), max(other.shares)))
         if large - small < _SAME_POINTS:
             return 1.0
-        return large / small if small > 0 else math.inf
+        if small <= 0:
+            return math.inf
+        return large / small
 
     def related(self, other: Mention) -> bool:
         """Return whether the two may be of one finding, by their names alone."""
-        return any(
-            self.lexicon.related(a, b) for a in self.readings for b in other.readings
-        )
+        pairs = product(self.readings, other.readings)
+        return any(self.lexicon.related(name, named) for name, named in pairs)
 
     def denies_as(self, other: Mention) -> bool:
         """Return whether the other negative is of the same finding or structure, and side."""
@@ -236,12 +260,10 @@ class Mention:
         """Return how this negative is contrary to a finding: 1 as its denial, 2 as that of a wider
         finding, 3 as a part that is called normal; 0 where both may be so.
         """
-        is_other_level = bool(self.levels) and not self.levels & mention.levels
-        if (
-            not self.agrees_in_side(mention)
-            or not self.agrees_in_age(mention)
-            or is_other_level
-        ):
+        if not self.agrees_in_side(mention) or not self.agrees_in_age(mention):
+            return 0
+        # "No large effusion" leaves a small one open.
+        if self.levels and self.levels.isdisjoint(mention.levels):
             return 0
         if self.traits and self.contrasts_with(mention):
             return 0
@@ -254,8 +276,10 @@ class Mention:
         if mention.kind.area not in self.rules_out:
             return 0
         # "No acute disease" denies nothing that is old or not actionable.
-        is_old = bool(self.finding) and (mention.acuity == _OLD or mention.weight == 1)
-        return 0 if is_old else 3
+        is_passed_over = mention.acuity == _OLD or mention.weight == 1
+        if self.finding and is_passed_over:
+            return 0
+        return 3
 
 
 _COMPARED = tuple(part.name for part in fields(Mention) if part.compare)
@@ -272,17 +296,19 @@ def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     findings: list[list[Mention]] = []
     for mention in mentions:
         for finding in findings[:MOST]:
-            first = finding[0]
-            is_named = {*first.names} & {*mention.names} and not first.contrasts_with(
-                mention
-            )
-            if (
-                is_named
-                and first.agrees_in_site(mention)
-                and first.size_ratio(mention) < SAME_SIZE
-            ):
+            if _are_of_one(finding[0], mention):
                 finding.append(mention)
                 break
         else:
             findings.append([mention])
     return findings
+
+
+def _are_of_one(first: Mention, mention: Mention) -> bool:
+    """Return whether two mentions share a name and nothing tells them apart."""
+    names = {*first.names}
+    if names.isdisjoint(mention.names) or first.contrasts_with(mention):
+        return False
+    if not first.agrees_in_site(mention):
+        return False
+    return first.size_ratio(mention) < SAME_SIZE

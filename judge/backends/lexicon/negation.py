@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -114,16 +113,21 @@ class Head:
 
     def cover(self, first: int, last: int) -> None:
         """Add the tokens `first` to `last` (exclusive) to the quotation."""
-        self.start, self.end = min(self.start, first), max(self.end, last)
+        self.start = min(self.start, first)
+        self.end = max(self.end, last)
 
     def tags(self, kind: Kind) -> frozenset[str]:
         """Return the tags of all modifiers of one kind."""
-        return frozenset[str]().union(*self.modifiers.get(kind, {}).values())
+        tags: frozenset[str] = frozenset()
+        for of_token in self.modifiers.get(kind, {}).values():
+            tags |= of_token
+        return tags
 
     def add(self, mark: Mark, role: Role) -> None:
         """Add a phrase as a modifier."""
         modifiers = self.modifiers.setdefault(role.kind, {})
-        modifiers[mark.first] = modifiers.get(mark.first, frozenset()) | role.tags
+        known = modifiers.get(mark.first, frozenset())
+        modifiers[mark.first] = known | role.tags
         self.cover(mark.first, mark.last)
 
     def split(self) -> list[Head]:
@@ -134,34 +138,31 @@ class Head:
         sites = self._two_sites()
         if sites is None:
             return [self]
+        starts = [min(site) for site in sites]
         own: list[dict[Kind, dict[int, frozenset[str]]]] = [{}, {}]
         for kind in (Kind.LEVEL, Kind.CHANGE):
             stated = sorted(self.modifiers.get(kind, {}).items())
             tokens = [token for token, _ in stated]
-            if _alternate([min(site) for site in sites], tokens):
+            if _alternate(starts, tokens):
                 for part, (token, tags) in zip(own, stated, strict=True):
                     part[kind] = {token: tags}
         if not own[0]:
             return [self]
+        parts: list[Head] = []
         for part, site in zip(own, sites, strict=True):
             for kind in (Kind.SIDE, Kind.PLACE):
                 there = self.modifiers.get(kind, {})
                 part[kind] = {token: there[token] for token in there if token in site}
-        return [replace(self, modifiers=self.modifiers | part) for part in own]
+            parts.append(replace(self, modifiers=self.modifiers | part))
+        return parts
 
     def _two_sites(self) -> list[list[int]] | None:
         """Return the tokens of two sites, if there are two that exclude each other.
 
         Sides and places without a level or a change between them are one site.
         """
-        where = {
-            *self.modifiers.get(Kind.SIDE, {}),
-            *self.modifiers.get(Kind.PLACE, {}),
-        }
-        said = {
-            *self.modifiers.get(Kind.LEVEL, {}),
-            *self.modifiers.get(Kind.CHANGE, {}),
-        }
+        where = self._tokens_of(Kind.SIDE, Kind.PLACE)
+        said = self._tokens_of(Kind.LEVEL, Kind.CHANGE)
         sites: list[list[int]] = []
         is_new = True
         for token in sorted(where | said):
@@ -178,12 +179,23 @@ class Head:
             first = self._tags_at(kind, sites[0])
             second = self._tags_at(kind, sites[1])
             if first and second:
-                return None if first & second else sites
+                if first & second:
+                    return None
+                return sites
         return None
+
+    def _tokens_of(self, *kinds: Kind) -> set[int]:
+        tokens: set[int] = set()
+        for kind in kinds:
+            tokens.update(self.modifiers.get(kind, {}))
+        return tokens
 
     def _tags_at(self, kind: Kind, tokens: Sequence[int]) -> frozenset[str]:
         there = self.modifiers.get(kind, {})
-        return frozenset[str]().union(*(there.get(token, ()) for token in tokens))
+        tags: frozenset[str] = frozenset()
+        for token in tokens:
+            tags |= there.get(token, frozenset())
+        return tags
 
 
 def _alternate(sites: list[int], stated: list[int]) -> bool:
@@ -206,31 +218,36 @@ def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
         head = _technical_head(line, heads_found, mark)
         if head is not None:
             _apply_technique(head)
-    return heads_found, [
-        said for said in of_study if not _is_technical(line, said, technical)
-    ]
+    kept: list[tuple[Mark, Role]] = []
+    for said in of_study:
+        if not _is_technical(line, said, technical):
+            kept.append(said)
+    return heads_found, kept
 
 
 def _is_technique(line: Line, mark: Mark) -> bool:
     """Return whether a phrase says that something is due to how the image was made."""
     if mark.role(Kind.TECHNIQUE):
         return True
-    before = line.words[max(mark.first - _MOST_TO_CAUSE, 0) : mark.first]
-    return mark.role(Kind.MADE_BY) is not None and not _CAUSES.isdisjoint(before)
+    if not mark.role(Kind.MADE_BY):
+        return False
+    start = max(mark.first - _MOST_TO_CAUSE, 0)
+    before = line.words[start : mark.first]
+    return not _CAUSES.isdisjoint(before)
 
 
 def _technical_head(line: Line, heads: Sequence[Head], mark: Mark) -> Head | None:
     """Return what is said to be due to the technique: the last of the clause before it."""
-    before = [
-        head for head in heads if head.pivot < mark.first and head.last <= mark.first
-    ]
-    for head in reversed(before):
+    is_expansion = not _EXPANSION.isdisjoint(line.words[mark.first : mark.last])
+    for head in reversed(heads):
+        if head.pivot >= mark.first or head.last > mark.first:
+            continue
         if BREAK in line.between(head.last, mark.first):
             return None
-        is_expansion = not _EXPANSION.isdisjoint(line.words[mark.first : mark.last])
-        is_measured = bool(head.structure) or not is_expansion
-        if head.finding and not is_measured:
-            return None  # low volumes make a heart look large, but atelectasis is there
+        # Low volumes make a heart look large, but atelectasis is there.
+        is_there = is_expansion and not head.structure
+        if head.finding and is_there:
+            return None
         if head.finding or head.modifiers.get(Kind.CHANGE):
             return head
     return None
@@ -239,9 +256,7 @@ def _technical_head(line: Line, heads: Sequence[Head], mark: Mark) -> Head | Non
 def _apply_technique(head: Head) -> None:
     """Take a change that is due to the technique for none, and a finding as a possible one."""
     changes = head.modifiers.get(Kind.CHANGE, {})
-    kept = {
-        token: tags for token, tags in changes.items() if tags.isdisjoint(_DIRECTIONS)
-    }
+    kept = {n: tags for n, tags in changes.items() if tags.isdisjoint(_DIRECTIONS)}
     if len(kept) < len(changes):
         head.modifiers[Kind.CHANGE] = kept
     elif head.finding:
@@ -259,20 +274,16 @@ def _is_technical(
 
 def find_heads(line: Line) -> tuple[list[Head], set[int]]:
     """Return the heads of `line` in order, and the first tokens of the qualities they used."""
-    heads_found: list[Head] = []
-    bound: dict[int, list[Mark]] = {}
-    for index, mark in enumerate(line.marks):
-        subjects = _subjects(line, index, bound) if mark.role(Kind.QUALITY) else []
-        if subjects:
-            bound[index] = subjects
-            described = (_described(line, mark, subject) for subject in subjects)
-            heads_found += filter(None, described)
+    heads_found, bound = _heads_of_qualities(line)
     used = {line.marks[index].first for index in bound}
     taken = {*used}
     for head in heads_found:
-        taken |= {head.first, head.pivot}
+        taken.add(head.first)
+        taken.add(head.pivot)
     for subjects in bound.values():
-        taken |= {subject.first for subject in subjects}
+        for subject in subjects:
+            taken.add(subject.first)
+    # The names that describe a finding, by the first token of that finding.
     descriptors: defaultdict[int, list[str]] = defaultdict(list)
     for index, mark in enumerate(line.marks):
         role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
@@ -281,7 +292,8 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
         whole = _described_finding(line, index)
         if whole:
             # A pleural mass is no effusion.
-            if line.lexicon.findings[role.name].area != "pleura":
+            entry = line.lexicon.findings[role.name]
+            if entry.area != "pleura":
                 descriptors[whole.first].append(role.name)
             continue
         head = Head(mark.first, mark.last, pivot=mark.first)
@@ -292,12 +304,33 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
         heads_found.append(head)
     for head in heads_found:
         head.descriptors = descriptors.get(head.first, [])
-    heads_found.sort(
-        key=lambda head: (head.pivot, head.first, head.finding, head.structure)
-    )
+    heads_found.sort(key=_order)
     for head in heads_found:
-        head.start, head.end = head.first, head.last
+        head.start = head.first
+        head.end = head.last
     return heads_found, used
+
+
+def _heads_of_qualities(line: Line) -> tuple[list[Head], dict[int, list[Mark]]]:
+    """Return what structures and qualities make, and the subjects of each quality by its index."""
+    heads_found: list[Head] = []
+    bound: dict[int, list[Mark]] = {}
+    for index, mark in enumerate(line.marks):
+        if not mark.role(Kind.QUALITY):
+            continue
+        subjects = _subjects(line, index, bound)
+        if not subjects:
+            continue
+        bound[index] = subjects
+        for subject in subjects:
+            head = _described(line, mark, subject)
+            if head is not None:
+                heads_found.append(head)
+    return heads_found, bound
+
+
+def _order(head: Head) -> tuple[int, int, str, str]:
+    return head.pivot, head.first, head.finding, head.structure
 
 
 def _described_finding(line: Line, index: int) -> Mark | None:
@@ -309,10 +342,9 @@ def _described_finding(line: Line, index: int) -> Mark | None:
     if not mark.role(Kind.DESCRIBING) or not mark.role(Kind.FINDING):
         return None
     for later in line.marks[index + 1 : index + 1 + _NEAR]:
-        is_near = later.first - mark.last < _NEAR and not line.between(
-            mark.last, later.first
-        )
-        if not is_near:
+        if later.first - mark.last >= _NEAR:
+            break
+        if line.between(mark.last, later.first):
             break
         if later.role(Kind.FINDING) and not later.role(Kind.DESCRIBING):
             return later
@@ -322,23 +354,30 @@ def _described_finding(line: Line, index: int) -> Mark | None:
         between = line.between(earlier.last, mark.first)
         if BREAK in between or mark.first - earlier.last > _NEAR:
             break
-        if earlier.role(Kind.STRUCTURE) or earlier.role(Kind.QUALITY):
+        if earlier.role(Kind.STRUCTURE, Kind.QUALITY):
             break
         if earlier.role(Kind.FINDING) and not earlier.role(Kind.DESCRIBING):
-            return earlier if VERB in between else None
+            if VERB in between:
+                return earlier
+            break
     return None
 
 
 def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
+    """Return what a quality makes of its subject, None where the lexicon has no rule for it."""
+    name = ""
     structure = subject.role(Kind.STRUCTURE)
-    name = structure.name if structure else ""
+    if structure:
+        name = structure.name
     for role in quality.roles:
+        if role.kind is not Kind.QUALITY:
+            continue
         normal = role.name == "normal"
         finding = line.lexicon.rules.get((name, role.name), "")
-        if role.kind is Kind.QUALITY and (normal or finding):
+        if normal or finding:
             return Head(
-                min(quality.first, subject.first),
-                max(quality.last, subject.last),
+                first=min(quality.first, subject.first),
+                last=max(quality.last, subject.last),
                 pivot=quality.first,
                 finding=finding,
                 structure=name,
@@ -348,14 +387,18 @@ def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
 
 
 def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
+    """Return the structures that the quality at `index` is said of."""
     quality = line.marks[index]
     if quality.role(Kind.FINDING) and quality.last - quality.first > 1:
         return []
-    before = [] if _adjectival(line, index) else _before(line, index, bound)
+    before: list[Mark] = []
+    if not _adjectival(line, index):
+        before = _before(line, index, bound)
     fitting = [subject for subject in before if _described(line, quality, subject)]
     if fitting:
         edge = fitting[-1].last
-        if VERB in line.between(edge, quality.first) or quality.first - edge <= 1:
+        is_next = quality.first - edge <= 1
+        if is_next or VERB in line.between(edge, quality.first):
             return fitting
     after = _after(line, index)
     fitting_after = [mark for mark in after if _described(line, quality, mark)]
@@ -363,9 +406,11 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark
 
 
 def _adjectival(line: Line, index: int) -> bool:
+    """Return whether a quality stands before the name of a finding, as its adjective."""
     quality = line.marks[index]
     if any(role.name == "normal" for role in quality.roles):
         return False
+    # Four phrases at most stand between: a level, a side, a place and an age.
     for mark in line.marks[index + 1 : index + 5]:
         is_next = not line.between(quality.last, mark.first)
         if mark.role(Kind.FINDING) or not is_next:
@@ -376,9 +421,12 @@ def _adjectival(line: Line, index: int) -> bool:
 
 
 def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
+    """Return the structures before a quality, or those of a quality that it is joined to."""
     run: list[Mark] = []
-    for back, mark in reversed([*enumerate(line.marks[:index])]):
-        if BREAK in line.between(mark.first, line.marks[index].first):
+    quality = line.marks[index]
+    for back in reversed(range(index)):
+        mark = line.marks[back]
+        if BREAK in line.between(mark.first, quality.first):
             break
         if back in bound:
             # "the aorta is tortuous and calcified": both qualities have one subject.
@@ -391,6 +439,7 @@ def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
 
 
 def _after(line: Line, index: int) -> list[Mark]:
+    """Return the structures after a quality, which are listed: "normal heart and mediastinum"."""
     run: list[Mark] = []
     edge = line.marks[index].last
     for mark in line.marks[index + 1 :]:
@@ -398,12 +447,9 @@ def _after(line: Line, index: int) -> list[Mark]:
         if between.strip(JOIN):
             break
         if mark.role(Kind.STRUCTURE):
-            listed = {*line.words[edge : mark.first]} <= {"and", "or", ","}
-            following = [
-                other for other in line.marks if 0 <= other.first - mark.last <= 1
-            ]
-            said = following and following[0].role(Kind.VERBS, Kind.QUALITY)
-            if run and (not listed or said):
+            words = {*line.words[edge : mark.first]}
+            is_listed = words <= {"and", "or", ","}
+            if run and (not is_listed or _has_own_quality(line, mark)):
                 break
             if not run and between:
                 break
@@ -417,28 +463,46 @@ def _after(line: Line, index: int) -> list[Mark]:
     return run
 
 
-def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
-    kinds: set[Kind] = set()
+def _has_own_quality(line: Line, structure: Mark) -> bool:
+    """Return whether something else is said of a structure: "clear lungs and heart is large"."""
     for mark in line.marks:
-        kinds |= {role.kind for role in mark.roles}
-    if not kinds.isdisjoint(_FORWARD):
+        if 0 <= mark.first - structure.last <= 1:
+            return mark.role(Kind.VERBS, Kind.QUALITY) is not None
+    return False
+
+
+def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
+    if any(mark.role(*_FORWARD) for mark in line.marks):
         _apply_forward(line, heads, used)
     for mark in line.marks:
-        denies = mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark)
-        hedges = mark.role(Kind.HEDGES_BEFORE) is not None
-        reached = _reach_back(line, heads, mark) if denies or hedges else []
-        if hedges and not denies:
-            reached = _without_apposition(line, reached)
-        for head in reached:
-            head.denied = None if hedges else head.denied or mark
-            head.doubted = head.doubted or hedges
-            head.unexcluded = head.unexcluded or (hedges and _excludes(line, mark))
+        _apply_backward(line, heads, mark)
     for head in heads:
         if head.denied:
             head.cover(head.denied.first, head.denied.last)
 
 
+def _apply_backward(line: Line, heads: Sequence[Head], cue: Mark) -> None:
+    """Deny or doubt what stands before a cue such as "is absent" or "is possible"."""
+    denies = cue.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, cue)
+    hedges = cue.role(Kind.HEDGES_BEFORE) is not None
+    if not denies and not hedges:
+        return
+    reached = _reach_back(line, heads, cue)
+    if not hedges:
+        for head in reached:
+            head.denied = head.denied or cue
+        return
+    if not denies:
+        reached = _without_apposition(line, reached)
+    excludes = _excludes(line, cue)
+    for head in reached:
+        head.denied = None
+        head.doubted = True
+        head.unexcluded = head.unexcluded or excludes
+
+
 def _apply_forward(line: Line, heads: Sequence[Head], used: set[int]) -> None:
+    """Deny, doubt or ignore what stands after a cue, as far as its scope reaches."""
     by_pivot: defaultdict[int, list[Head]] = defaultdict(list)
     for head in heads:
         by_pivot[head.pivot].append(head)
@@ -450,30 +514,45 @@ def _apply_forward(line: Line, heads: Sequence[Head], used: set[int]) -> None:
         if mark is None:
             _pass_word(line, token, state, used)
         elif not mark.role(Kind.NEGATES_BEFORE) or _looks_ahead(line, heads, mark):
-            for role in mark.roles:
-                if role.kind is Kind.BREAKS:
-                    state.clear()
-                elif role.kind in _FORWARD:
-                    state[_FORWARD[role.kind]] = mark
-        denial = state.get("denial")
+            _pass_cue(mark, state)
         for head in by_pivot[token]:
-            head.ignored = "aside" in state
-            head.doubted = denial is None and "doubt" in state
-            head.unexcluded = head.doubted and _excludes(line, state["doubt"])
-            # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
-            is_meant = denial and (not head.normal or 0 <= token - denial.last <= 1)
-            if is_meant and _part_before(line, head) is None:
-                head.denied = denial
-        token = mark.last if mark else token + 1
+            _apply_state(line, head, state)
+        if mark is None:
+            token += 1
+        else:
+            token = mark.last
+
+
+def _pass_cue(cue: Mark, state: dict[str, Mark]) -> None:
+    for role in cue.roles:
+        if role.kind is Kind.BREAKS:
+            state.clear()
+        elif role.kind in _FORWARD:
+            state[_FORWARD[role.kind]] = cue
+
+
+def _apply_state(line: Line, head: Head, state: dict[str, Mark]) -> None:
+    """Note in a head which cues it is in the scope of."""
+    denial = state.get("denial")
+    head.ignored = "aside" in state
+    head.doubted = denial is None and "doubt" in state
+    head.unexcluded = head.doubted and _excludes(line, state["doubt"])
+    if denial is None or _part_before(line, head):
+        return
+    # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
+    is_next = 0 <= head.pivot - denial.last <= 1
+    if is_next or not head.normal:
+        head.denied = denial
 
 
 def _without_apposition(line: Line, reached: Sequence[Head]) -> list[Head]:
     """Leave out what a comma alone parts from a hedge: "Opacity, pneumonia is possible"."""
     kept = list(reached[:1])
     for head, later in pairwise(reached):
+        # The heads may come in either order; one of the two gaps is empty.
         after = line.words[head.last : later.first]
         before = line.words[later.last : head.first]
-        if _LISTS.isdisjoint(after) and _LISTS.isdisjoint(before):
+        if _LISTS.isdisjoint(after + before):
             break
         kept.append(later)
     return kept
@@ -501,49 +580,65 @@ def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -
         state.clear()
     elif word in _REASONS and "aside" in state:
         # "Evaluation of the spine is limited due to osteopenia": what limits it is there.
-        if not _LIMITS.isdisjoint(line.words[state["aside"].first : token]):
+        aside = state["aside"]
+        if not _LIMITS.isdisjoint(line.words[aside.first : token]):
             del state["aside"]
     elif word in (",", "and", ")"):
-        denial = state.get("denial")
-        afresh = _starts_afresh(line, token, word, used)
-        is_not = denial is not None and line.words[denial.last - 1] == "not"
-        if afresh or (word != "and" and is_not):
+        if _starts_afresh(line, token, word, used):
             state.pop("denial", None)
-        if afresh:
             state.pop("doubt", None)
+        elif word != "and" and "denial" in state:
+            # "Not" reaches no further than a comma.
+            denial = state["denial"]
+            if line.words[denial.last - 1] == "not":
+                del state["denial"]
 
 
 def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
+    """Return whether the words after a comma or an "and" are a statement of their own."""
     upcoming = [mark for mark in line.marks if mark.first > token][:3]
     if not upcoming or _listed(line, token):
         return False
     first = upcoming[0]
-    ages = [mark for mark in (first, *line.inner) if mark.first == first.first]
-    if any(mark.roles[-1] == _OLD for mark in ages):
-        return True  # "no effusion, old fracture"
+    # "No effusion, old fracture": the age may be within a phrase.
+    for mark in (first, *line.inner):
+        if mark.first == first.first and mark.roles[-1] == _OLD:
+            return True
     if first.role(Kind.SIDE, Kind.PLACE):
-        return word != "and" or any(mark.role(Kind.VERBS) for mark in upcoming[1:])
-    return first.first in used or first.role(*_FRESH) is not None
+        if word != "and":
+            return True
+        return any(mark.role(Kind.VERBS) for mark in upcoming[1:])
+    if first.first in used:
+        return True
+    return first.role(*_FRESH) is not None
 
 
 def _listed(line: Line, token: int) -> bool:
-    for later, word in enumerate(line.words[token + 1 :], token + 2):
-        between = line.between(token, later)
-        if word in ("or", "nor") or VERB in between or BREAK in between:
-            return word in ("or", "nor")
+    """Return whether an "or" follows before a verb or a break: the list goes on."""
+    for later in range(token + 1, len(line.words)):
+        if line.words[later] in ("or", "nor"):
+            return True
+        between = line.between(token, later + 1)
+        if VERB in between or BREAK in between:
+            return False
     return False
 
 
 def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
     if cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is None:
         return False
-    near = [head for head in heads if 0 <= head.first - cue.last <= _NEAR]
-    return any(not line.between(cue.last, head.first) for head in near)
+    for head in heads:
+        is_near = 0 <= head.first - cue.last <= _NEAR
+        if is_near and not line.between(cue.last, head.first):
+            return True
+    return False
 
 
 def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
-    if any(head.first <= cue.first < head.last for head in heads):
-        return []
+    """Return the findings before a cue that it is said of, the nearest first."""
+    for head in heads:
+        if head.first <= cue.first < head.last:
+            return []
     reached: list[Head] = []
     edge = cue.first
     while edge > 0 and VERB in line.between(edge - 1, edge):
@@ -554,8 +649,11 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
         between = line.between(head.last, edge)
         if BREAK in between or VERB in between:
             break
-        if line.marked(head.last, cue.first, Kind.PARTS) or _part_before(line, head):
-            break  # "tube, its tip not seen": the tube is there
+        # "Tube, its tip not seen": the tube is there.
+        if line.marked(head.last, cue.first, Kind.PARTS):
+            break
+        if _part_before(line, head):
+            break
         if head.finding:
             reached.append(head)
         edge = head.first
@@ -571,32 +669,43 @@ def _attach(
     """
     of_study: list[tuple[Mark, Role]] = []
     for mark in (*line.marks, *line.inner):
+        is_free = mark.first not in used
         for role in mark.roles:
-            if role.kind is Kind.CHANGE and mark.first not in used:
+            if role.kind is Kind.CHANGE and is_free:
                 changed = _changed(line, heads, mark)
                 for head in changed:
                     head.add(mark, role)
+                # What is resolved is gone, whatever it was: the study has no such change.
                 if not changed and role.name != "resolved":
                     of_study.append((mark, role))
-            elif role.kind in _MODIFIERS or (
-                role.kind is Kind.LEVEL and mark.first not in used
-            ):
-                nearest = _nearest(
-                    line, [head for head in heads if _takes(line, head, role)], mark
-                )
-                if nearest and (role.kind is not Kind.SIDE or _is_sided(line, nearest)):
-                    nearest.add(mark, role)
+            elif role.kind in _MODIFIERS or (role.kind is Kind.LEVEL and is_free):
+                _attach_modifier(line, heads, mark, role)
+    findings = [head for head in heads if head.finding]
     for measure in line.measures:
-        measured = _nearest(line, [head for head in heads if head.finding], measure)
-        if measured is not None:
-            lengths = measured.shares if measure.is_share else measured.sizes
-            lengths.add(measure.value)
-            measured.cover(measure.first, measure.last)
+        measured = _nearest(line, findings, measure)
+        if measured is None:
+            continue
+        if measure.is_share:
+            measured.shares.add(measure.value)
+        else:
+            measured.sizes.add(measure.value)
+        measured.cover(measure.first, measure.last)
     for head in heads:
         _count(line, head)
     if line.lexicon.sites:
         _attach_sites(line, heads)
     return of_study
+
+
+def _attach_modifier(line: Line, heads: Sequence[Head], mark: Mark, role: Role) -> None:
+    """Give a modifier to the nearest head that can have it."""
+    able = [head for head in heads if _takes(line, head, role)]
+    nearest = _nearest(line, able, mark)
+    if nearest is None:
+        return
+    if role.kind is Kind.SIDE and not _is_sided(line, nearest):
+        return
+    nearest.add(mark, role)
 
 
 _ROUTES = frozenset({"via", "through", "from", "approach", "access", "insertion"})
@@ -616,14 +725,17 @@ def _attach_sites(line: Line, heads: Sequence[Head]) -> None:
         if word not in line.lexicon.sites or token in placed:
             continue
         first = _first_of_site(line, token)
-        near = line.words[max(first - 2, 0) : token + 2]
+        end = token + 1
+        near = line.words[max(first - 2, 0) : end + 1]
         if not _ROUTES.isdisjoint(near):
             continue
-        site = Mark(first, token + 1, ())
-        device = _nearest(line, [head for head in devices if head.last <= first], site)
+        site = Mark(first, end, roles=())
+        before = [head for head in devices if head.last <= first]
+        device = _nearest(line, before, site)
         if device and PREPOSITION in line.between(device.last, first):
-            device.sites.add(" ".join(line.words[first : token + 1]))
-            device.cover(first, token + 1)
+            name = " ".join(line.words[first:end])
+            device.sites.add(name)
+            device.cover(first, end)
 
 
 def _first_of_site(line: Line, noun: int) -> int:
@@ -631,10 +743,11 @@ def _first_of_site(line: Line, noun: int) -> int:
     first = noun
     while first > 0 and noun - first < _MOST_WORDS_BEFORE_SITE:
         before = first - 1
-        is_plain = line.words[before].isalpha() and not line.between(before, first)
-        if not is_plain or line.marked(
-            before, first, Kind.SIDE, Kind.LEVEL, Kind.CHANGE
-        ):
+        if not line.words[before].isalpha():
+            break
+        if line.between(before, first):
+            break
+        if line.marked(before, first, Kind.SIDE, Kind.LEVEL, Kind.CHANGE):
             break
         first = before
     return first
@@ -649,30 +762,39 @@ def _is_device(line: Line, head: Head) -> bool:
 
 
 def _count(line: Line, head: Head) -> None:
-    for token in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
+    """Give a head the number before it: "two small nodules"."""
+    start = max(head.first - _MOST_BETWEEN, 0)
+    for token in reversed(range(start, head.first)):
         if line.between(token, head.first):
             return
-        is_length = any(length.first <= token < length.last for length in line.measures)
         number = _NUMBERS.get(line.words[token])
-        if number is not None and not is_length:
+        if number is not None and not _is_length(line, token):
             head.count = number
             head.cover(token, token + 1)
             return
 
 
+def _is_length(line: Line, token: int) -> bool:
+    """Return whether a number is one of a length or a share."""
+    return any(measure.first <= token < measure.last for measure in line.measures)
+
+
 def _takes(line: Line, head: Head, role: Role) -> bool:
+    """Return whether a modifier can be said of a head at all."""
     if not head.finding:
         return role.kind is Kind.SIDE and head.normal
     finding = line.lexicon.findings[head.finding]
     if role.kind is Kind.ACUITY:
-        return not finding.rules_out  # "no acute process" is one phrase
+        # "No acute process" is one phrase.
+        return not finding.rules_out
     if role.kind is Kind.ACTION:
         return finding.where == "line"
     if role.kind in (Kind.TRAIT, Kind.GREATER):
         return finding.area not in _WITHOUT_TRAITS and not finding.rules_out
     if role.kind is Kind.PLACE:
-        is_of_device = role.name == "line" and _is_device(line, head)
-        return is_of_device or finding.where == role.name
+        if finding.where == role.name:
+            return True
+        return role.name == "line" and _is_device(line, head)
     return True
 
 
@@ -680,80 +802,113 @@ _WITHOUT_TRAITS = frozenset({"devices", "postoperative", "technique"})
 
 
 def _is_sided(line: Line, head: Head) -> bool:
-    name = head.finding or line.lexicon.structures[head.structure].abnormal
-    return line.lexicon.findings[name].sided
+    lexicon = line.lexicon
+    name = head.finding
+    if not name:
+        name = lexicon.structures[head.structure].abnormal
+    return lexicon.findings[name].sided
 
 
 def _nearest(line: Line, heads: Sequence[Head], mark: Mark | Measure) -> Head | None:
-    priced = [(_price(line, mark, head), -number) for number, head in enumerate(heads)]
-    price, number = min(priced, default=(math.inf, 0))  # on a tie the later one
-    return heads[-number] if price <= _TOO_FAR else None
+    """Return the head that is the cheapest to attach to, on a tie the later one."""
+    nearest = None
+    least = _TOO_FAR
+    for head in heads:
+        price = _price(line, mark, head)
+        if price <= least:
+            least = price
+            nearest = head
+    return nearest
 
 
 def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
     # A modifier before its head belongs to it directly ("small left effusion"); one after it
     # follows a verb or a preposition ("effusion is small", "effusion on the left").
-    ahead = mark.first < head.first
-    first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
-    prices = _PRICES_AHEAD if ahead else _PRICES_AFTER
+    if mark.first < head.first:
+        first, last = mark.last, head.first
+        prices = _PRICES_AHEAD
+    else:
+        first, last = head.last, mark.first
+        prices = _PRICES_AFTER
     price_of_stops = sum(prices[stop] for stop in line.between(first, last))
-    return price_of_stops + 0.2 * max(last - first, 0)
+    distance = max(last - first, 0)
+    return price_of_stops + 0.2 * distance
 
 
 def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
-    able = [
-        head for number, head in enumerate(heads) if _can_change(line, heads, number)
-    ]
+    """Return the heads that a change is said of, none where it is of the whole study."""
+    able: list[Head] = []
+    for number, head in enumerate(heads):
+        if _can_change(line, heads, number):
+            able.append(head)
     nearest = _nearest(line, able, mark)
     if nearest is None:
         return []
     number = able.index(nearest)
-    before = able[number - 1] if number and mark.first >= nearest.last else nearest
-    if before.finding and not _WITH.isdisjoint(
-        line.words[before.last : nearest.first + 1]
-    ):
-        number -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
+    if _is_aside(line, able, number, mark):
+        number -= 1
     changed = able[number]
-    if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
+    is_ahead = mark.last <= changed.first
+    if is_ahead and "of" in line.words[mark.last - 1 : mark.last + 1]:
         # "Removal of the tube and the line" is about both.
-        return [changed, *_joined(line, able[number + 1 :], changed, {"and", ","})]
+        after = able[number + 1 :]
+        return [changed, *_joined(line, after, changed, {"and", ","})]
     if VERB in line.between(changed.last, mark.first):
         # "Effusion and atelectasis are unchanged" is about both.
-        return [changed, *_joined(line, able[:number][::-1], changed, JOINS)]
+        before = able[:number][::-1]
+        return [changed, *_joined(line, before, changed, JOINS)]
     return [changed]
+
+
+def _is_aside(line: Line, heads: Sequence[Head], number: int, change: Mark) -> bool:
+    """Return whether a head only goes with the one before it, which the change is about.
+
+    "Effusion with adjacent atelectasis has increased" is about the effusion.
+    """
+    head = heads[number]
+    before = head
+    if number and change.first >= head.last:
+        before = heads[number - 1]
+    if not before.finding:
+        return False
+    return not _WITH.isdisjoint(line.words[before.last : head.first + 1])
 
 
 def _joined(
     line: Line, heads: Sequence[Head], changed: Head, joins: Set[str]
 ) -> Iterator[Head]:
+    """Yield the heads that are joined to the one that changed, the nearest first."""
     near = changed
     for head in heads:
-        first, last = min(head.last, near.last), max(head.first, near.first)
-        if joins.isdisjoint(line.words[first:last]) or VERB in line.between(
-            first, last
-        ):
+        first = min(head.last, near.last)
+        last = max(head.first, near.first)
+        if joins.isdisjoint(line.words[first:last]):
+            return
+        if VERB in line.between(first, last):
             return
         yield head
         near = head
 
 
+_MOST_TO_STRUCTURE = 4
+
+
 def _can_change(line: Line, heads: Sequence[Head], number: int) -> bool:
+    """Return whether a change can be said of a head: of a finding, or a structure of its own."""
     head = heads[number]
     if head.finding:
         return True
-    earlier = [
-        one.last for one in heads[:number] if one.finding and one.last <= head.first
-    ]
-    for first in (max(last, head.first - 4) for last in earlier):
-        words = line.words[first : head.first]
-        if not _WITHIN.isdisjoint(words) or PREPOSITION in line.between(
-            first, head.first
-        ):
+    # "Effusion in the left lung": the lung only says where.
+    for earlier in heads[:number]:
+        if not earlier.finding or earlier.last > head.first:
+            continue
+        first = max(earlier.last, head.first - _MOST_TO_STRUCTURE)
+        if not _WITHIN.isdisjoint(line.words[first : head.first]):
             return False
-    later = (
-        one.first
-        for one in heads[number + 1 :]
-        if one.finding and one.first >= head.last
-    )
-    following = next(later, None)
-    return following is None or bool(line.between(head.last, following))
+        if PREPOSITION in line.between(first, head.first):
+            return False
+    for later in heads[number + 1 :]:
+        if later.finding and later.first >= head.last:
+            # "Lung opacity": the structure is a part of the name.
+            return bool(line.between(head.last, later.first))
+    return True

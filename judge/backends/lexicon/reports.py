@@ -72,18 +72,25 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
 
 def _refers_to(mention: Mention, earlier: Mention) -> bool:
     """Return whether a mention goes on about the one before it: "This may represent ..."."""
-    is_near = mention.refers_back and mention.sentence - earlier.sentence <= 1
+    if not mention.refers_back:
+        return False
+    is_near = mention.sentence - earlier.sentence <= 1
     return is_near and (earlier.positive or not mention.finding)
 
 
 def _merge(shadow: Mention, reading: Mention) -> Mention:
+    """Return a mention with all that a reading of it, or the same finding again, says."""
     acuity = shadow.acuity
+    # The age of a reading is not that of its shadow.
     if reading.finding == shadow.finding:
-        acuity |= reading.acuity  # the age of a reading is not that of its shadow
+        acuity |= reading.acuity
     possible = shadow.possible | reading.possible
     if reading.doubted:
         possible |= {reading.finding}
-    others = [name for name in reading.names if name and name != shadow.finding]
+    others: list[str] = []
+    for name in reading.names:
+        if name and name != shadow.finding:
+            others.append(name)
     return replace(
         shadow,
         also=(*shadow.also, *others),
@@ -109,30 +116,21 @@ def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
 
 
 def _of_line(line: Line) -> list[Mention]:
+    """Return the mentions of one sentence, each reading of a shadow within that of the shadow."""
     heads, of_study = read_line(line)
     stated: list[tuple[Mention, Head]] = []
     says = any(head.finding or head.normal for head in heads)
     for head in heads:
-        head_says = head.finding or head.normal or Kind.CHANGE in head.modifiers
+        if head.ignored:
+            continue
         # A structure that is only named says where something is.
-        if head.ignored or (says and not head_says):
+        head_says = head.finding or head.normal or Kind.CHANGE in head.modifiers
+        if says and not head_says:
             continue
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
-        number = _last_positive(stated)
-        if number >= 0 and mention.positive:
-            earlier, shadow = stated[number]
-            if _restates(line, earlier, shadow, mention, head):
-                stated[number] = (_merge(earlier, mention), head)
-                continue
-            is_explained = mention.finding in earlier.kind.explains
-            if is_explained and _is_linked(line, shadow, head):
-                described = (*earlier.descriptors, mention.finding)
-                stated[number] = (replace(earlier, descriptors=described), shadow)
-                continue
-            if _reads_as(line, earlier, shadow, mention, head):
-                stated[number] = (_merge(earlier, mention), head)
-                continue
+        if mention.positive and _join_earlier(line, stated, mention, head):
+            continue
         if not stated and mention.positive and line.words[0] in _BACKWARD:
             # "This may represent ..." reads a shadow of the sentence before.
             back = line.marked(0, head.first, Kind.READS_AS, Kind.MAY_READ_AS)
@@ -141,16 +139,41 @@ def _of_line(line: Line) -> list[Mention]:
     mentions = [mention for mention, _ in stated]
     if not heads and _is_all_normal(line):
         words = _quote(line, 0, len(line.words))
-        mentions.append(
-            Mention(line.lexicon, structure=WHOLE[1], normal=True, words=words)
-        )
+        whole = Mention(line.lexicon, structure=WHOLE[1], normal=True, words=words)
+        mentions.append(whole)
     for mark, change in of_study:
         back = not mentions and not _BACKWARD.isdisjoint(line.words[:3])
-        words = _quote(line, mark.first, mark.last)
-        mentions.append(
-            Mention(line.lexicon, changes=change.tags, words=words, refers_back=back)
+        of_whole = Mention(
+            line.lexicon,
+            changes=change.tags,
+            words=_quote(line, mark.first, mark.last),
+            refers_back=back,
         )
+        mentions.append(of_whole)
     return mentions
+
+
+def _join_earlier(
+    line: Line, stated: list[tuple[Mention, Head]], mention: Mention, head: Head
+) -> bool:
+    """Return whether a mention goes on about the last one in `stated`, after adding it there."""
+    number = _last_positive(stated)
+    if number < 0:
+        return False
+    earlier, shadow = stated[number]
+    if _restates(line, earlier, shadow, mention, head):
+        stated[number] = (_merge(earlier, mention), head)
+        return True
+    # "Opacity with volume loss": what explains a shadow describes it.
+    is_explained = mention.finding in earlier.kind.explains
+    if is_explained and _is_linked(line, shadow, head):
+        descriptors = (*earlier.descriptors, mention.finding)
+        stated[number] = (replace(earlier, descriptors=descriptors), shadow)
+        return True
+    if _reads_as(line, earlier, shadow, mention, head):
+        stated[number] = (_merge(earlier, mention), head)
+        return True
+    return False
 
 
 def _last_positive(stated: Sequence[tuple[Mention, Head]]) -> int:
@@ -180,15 +203,18 @@ _NORMAL = Role(Kind.QUALITY, "normal", frozenset({"normal"}))
 
 def _mention(line: Line, head: Head) -> Mention:
     lexicon = line.lexicon
-    words = _quote(line, *_whole_phrase(line, head.start, head.end))
+    first, last = _whole_phrase(line, head.start, head.end)
+    words = _quote(line, first, last)
     sides = head.tags(Kind.SIDE)
     changes = head.tags(Kind.CHANGE)
     if head.normal and head.denied:
         abnormal = lexicon.structures[head.structure].abnormal
         return Mention(lexicon, finding=abnormal, sides=sides, words=words)
     if not head.finding:
+        changes -= {"resolved"}
         # What is normal and stays so is not compared with anything.
-        changes -= {"resolved", "unchanged"} if head.normal else {"resolved"}
+        if head.normal:
+            changes -= {"unchanged"}
         return Mention(
             lexicon,
             finding="",
@@ -200,33 +226,50 @@ def _mention(line: Line, head: Head) -> Mention:
         )
     finding = lexicon.findings[head.finding]
     present = not head.denied and "resolved" not in changes
-    levels = head.tags(Kind.LEVEL) or ({finding.level} - {""} if present else _NONE)
-    places = head.tags(Kind.PLACE)
-    if "good" in places:
-        places |= finding.good
-    if head.sites and not any(lexicon.domains[tag] == "line" for tag in places):
-        places |= head.sites
-    traits = head.tags(Kind.TRAIT) if present or head.denied else _NONE
+    traits = _NONE
+    if present or head.denied:
+        traits = head.tags(Kind.TRAIT)
+    levels = head.tags(Kind.LEVEL)
+    descriptors: tuple[str, ...] = ()
+    # What is gone or denied has none of the attributes that a name implies.
+    if present:
+        levels = levels or frozenset({finding.level} - {""})
+        traits = traits or finding.traits
+        descriptors = tuple(dict.fromkeys(head.descriptors))
+    else:
+        changes &= {"resolved"}
+    acuity = head.tags(Kind.ACUITY) or frozenset({finding.acuity} - {""})
     return Mention(
         lexicon,
         finding=head.finding,
         present=present,
         doubted=head.doubted,
         sides=sides,
-        places=places,
+        places=_places(lexicon, head),
         levels=frozenset(lexicon.levels[level] for level in levels),
-        changes=changes if present else changes & {"resolved"},
+        changes=changes,
         sizes=frozenset(head.sizes),
         shares=frozenset(head.shares),
-        acuity=head.tags(Kind.ACUITY) or frozenset({finding.acuity} - {""}),
-        traits=traits or (finding.traits if present else _NONE),
+        acuity=acuity,
+        traits=traits,
         greater=head.tags(Kind.GREATER),
-        descriptors=tuple(dict.fromkeys(head.descriptors)) if present else (),
+        descriptors=descriptors,
         unexcluded=head.unexcluded and present,
         acts=Kind.ACTION in head.modifiers,
         count=head.count,
         words=words,
     )
+
+
+def _places(lexicon: Lexicon, head: Head) -> frozenset[str]:
+    """Return the places of a finding; of a device also the part of the body where it ends."""
+    places = head.tags(Kind.PLACE)
+    if "good" in places:
+        places |= lexicon.findings[head.finding].good
+    is_placed = any(lexicon.domains[tag] == "line" for tag in places)
+    if head.sites and not is_placed:
+        places |= head.sites
+    return places
 
 
 _MOST_MORE = 8
@@ -285,13 +328,18 @@ def _quote(line: Line, first: int, last: int) -> str:
             ending = [inner for inner in line.marks if inner.last == last]
             if any(inner.role(*_WHERE) for inner in ending):
                 last = mark.last
-    start = line.spans[first][0]
-    end = line.spans[last - 1][1]
+    start, _ = line.spans[first]
+    _, end = line.spans[last - 1]
     text = line.text
-    if text.count("(", start, end) > text.count(")", start, end):
+    n_opened = text.count("(", start, end)
+    n_closed = text.count(")", start, end)
+    if n_opened > n_closed:
         closed = text.find(")", end)
-        end = closed + 1 if closed >= 0 else end
-    quoted = " ".join(text[start:end].replace(";", ",").split())
+        if closed >= 0:
+            end = closed + 1
+    # GREEN parts matched findings by semicolons.
+    said = text[start:end].replace(";", ",")
+    quoted = " ".join(said.split())
     if len(quoted) > _LONGEST_QUOTE:
         return quoted[: _LONGEST_QUOTE - 3] + "..."
     return quoted
@@ -310,14 +358,19 @@ def _restates(
         return False
     if earlier.contrasts_with(later) or not earlier.agrees_in_age(later):
         return False
-    is_told_apart = earlier.sides != later.sides and bool(later.sides)
-    return not is_told_apart and _is_linked(line, shadow, head)
+    # A side of its own tells the later one apart.
+    if later.sides and earlier.sides != later.sides:
+        return False
+    return _is_linked(line, shadow, head)
 
 
 def _is_linked(line: Line, shadow: Head, head: Head) -> bool:
-    first, last = shadow.last, head.first
-    between, words = line.between(first, last), line.words[first:last]
-    if first > last or VERB in between or ";" in words:
+    first = shadow.last
+    last = head.first
+    words = line.words[first:last]
+    if first > last or ";" in words:
+        return False
+    if VERB in line.between(first, last):
         return False
     return not _LINKS.isdisjoint(words)
 
@@ -325,27 +378,39 @@ def _is_linked(line: Line, shadow: Head, head: Head) -> bool:
 def _reads_as(
     line: Line, earlier: Mention, shadow: Head, later: Mention, head: Head
 ) -> bool:
-    first, last = shadow.last, head.first
-    between, words = line.between(first, last), line.words[first:last]
+    """Return whether the later head is a reading of the shadow: "opacity, likely pneumonia"."""
+    first = shadow.last
+    last = head.first
+    between = line.between(first, last)
+    words = line.words[first:last]
     if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):
         return True
     if first > last or BREAK in between:
         return False
-    findings, group = line.lexicon.findings, later.kind.shadow
     is_listing = bool(earlier.also)
-    shadows = [findings[name].shadow for name in earlier.names]
-    are_related = any(
-        line.lexicon.related(name, later.finding) for name in earlier.names
-    )
-    if (group and group in shadows) or are_related:
+    if _are_alike(earlier, later):
         if line.marked(first, last, Kind.HEDGES_AFTER, Kind.LIKELY_AFTER):
             return True
-        listed = "or" in words or "/" in words or (is_listing and JOIN in between)
+        listed = "or" in words or "/" in words
+        if is_listing and JOIN in between:
+            listed = True
     else:
         # A list of readings goes on: "edema, infection or fibrosis".
         goes_on = "," in words and "or" in line.words[last : last + _SOON]
         listed = is_listing and ("or" in words or goes_on)
     return listed and VERB not in between
+
+
+def _are_alike(earlier: Mention, later: Mention) -> bool:
+    """Return whether two mentions can be said of one shadow, by the lexicon alone."""
+    lexicon = later.lexicon
+    group = later.kind.shadow
+    for name in earlier.names:
+        if lexicon.related(name, later.finding):
+            return True
+        if group and group == lexicon.findings[name].shadow:
+            return True
+    return False
 
 
 @lru_cache(maxsize=8192)
@@ -359,22 +424,28 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     mentions: list[Mention] = []
     for piece in said:
         mentions += _mentions(piece, lexicon)
-    there = _labels(lexicon, [mention for mention in mentions if mention.positive])
+    positive = [mention for mention in mentions if mention.positive]
+    there = _names_in(positive)
     if there:
-        return there
+        return _labels(lexicon, there)
     named: list[str] = []
     for piece in said:
         for line in tokenise(piece, lexicon):
-            heads = find_heads(line)[0]
+            heads, _ = find_heads(line)
             named += [head.finding for head in heads if head.finding]
-    return tuple(dict.fromkeys(lexicon.findings[name].label for name in named))
+    return _labels(lexicon, named)
 
 
-def _labels(lexicon: Lexicon, mentions: Iterable[Mention]) -> tuple[str, ...]:
+def _names_in(mentions: Iterable[Mention]) -> list[str]:
     names: list[str] = []
     for mention in mentions:
         names += filter(None, mention.names)
-    return tuple(dict.fromkeys(lexicon.findings[name].label for name in names))
+    return names
+
+
+def _labels(lexicon: Lexicon, names: Iterable[str]) -> tuple[str, ...]:
+    labels = [lexicon.findings[name].label for name in names]
+    return tuple(dict.fromkeys(labels))
 
 
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
@@ -383,7 +454,7 @@ def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ..
     new = _mentions(after, lexicon)
     gone = [mention for mention in old if mention not in new]
     come = [mention for mention in new if mention not in old]
-    return _labels(lexicon, [*gone, *come])
+    return _labels(lexicon, _names_in([*gone, *come]))
 
 
 def split(text: str) -> list[str]:
@@ -393,14 +464,20 @@ def split(text: str) -> list[str]:
 
 def pieces(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences outside skipped sections, with their numbers in the whole text."""
-    opens = [(piece, opens_skipped_section(piece)) for piece in split(text)]
-    read_from = [n for n, (_, opened) in enumerate(opens) if opened is False]
-    last_read = max(read_from, default=-1)
+    said = split(text)
+    opens = [opens_skipped_section(piece) for piece in said]
+    last_read = -1
+    for number, opened in enumerate(opens):
+        if opened is False:
+            last_read = number
     skipping = False
-    for number, (piece, opened) in enumerate(opens):
+    for number, piece in enumerate(said):
+        opened = opens[number]
         if opened is not None:
             skipping = opened
-        if not skipping or (number >= last_read and not opened):
+        # After the last section that is read, a heading of a skipped one hides itself alone.
+        is_after_last = number >= last_read and not opened
+        if not skipping or is_after_last:
             yield number, piece
 
 
@@ -412,21 +489,19 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    mentions = (
-        one for _, piece in pieces(reference) for one in _mentions(piece, lexicon)
-    )
-    return (
-        "abnormal"
-        if any(one.positive and one.kind.abnormal for one in mentions)
-        else "normal"
-    )
+    for _, piece in pieces(reference):
+        for mention in _mentions(piece, lexicon):
+            if mention.positive and mention.kind.abnormal:
+                return "abnormal"
+    return "normal"
 
 
 class ReadReport:
     """The mentions of one report, `present` and `denied` by finding; `changes` of the study."""
 
     def __init__(self, text: str, side: Side, lexicon: Lexicon) -> None:
-        self.side, self.lexicon = side, lexicon
+        self.side = side
+        self.lexicon = lexicon
         self.mentions = read(text, lexicon)
         self.present: defaultdict[str, list[Mention]] = defaultdict(list)
         self.denied: defaultdict[str, list[Mention]] = defaultdict(list)
@@ -457,11 +532,11 @@ class ReadReport:
             is_there = mention.agrees_in_site(twin) and mention.agrees_in_age(twin)
             if is_there and not mention.contrasts_with(twin):
                 twins.append(twin)
-        return min(
-            twins,
-            key=lambda twin: (twin.finding != mention.finding, twin.sentence),
-            default=None,
-        )
+
+        def rank(twin: Mention) -> tuple[bool, int]:
+            return twin.finding != mention.finding, twin.sentence
+
+        return min(twins, key=rank, default=None)
 
     def _is_related(self, name: str, mention: Mention) -> bool:
         return any(self.lexicon.related(name, other) for other in mention.names)
@@ -495,12 +570,9 @@ def align(
     right = [first for first in theirs if first not in ours]
     pairs = _closest(left, right)
     paired = {*chain.from_iterable(pairs)}
-    return (
-        same,
-        pairs,
-        [mention for mention in left if mention not in paired],
-        [mention for mention in right if mention not in paired],
-    )
+    alone_left = [mention for mention in left if mention not in paired]
+    alone_right = [mention for mention in right if mention not in paired]
+    return same, pairs, alone_left, alone_right
 
 
 def _firsts(report: ReadReport) -> dict[Mention, Mention]:
@@ -510,18 +582,31 @@ def _firsts(report: ReadReport) -> dict[Mention, Mention]:
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
+    """Return pairs of mentions of one finding, in the order of `left`.
+
+    The likeliest pair is taken first; of two that are equally likely the earlier one.
+    """
     options: list[tuple[float, int, int]] = []
-    there = [(j, other) for j, other in enumerate(right) if other.positive]
     for i, mention in enumerate(left):
-        if not mention.positive:
-            continue
-        likely = ((-_likeness(mention, other), i, j) for j, other in there)
-        options += islice((option for option in likely if option[0] < 0), MOST)
+        if mention.positive:
+            options += islice(_options(i, mention, right), MOST)
     partners: dict[int, int] = {}
     for _, i, j in sorted(options):
         if i not in partners and j not in partners.values():
             partners[i] = j
     return [(left[i], right[j]) for i, j in sorted(partners.items())]
+
+
+def _options(
+    i: int, mention: Mention, right: Sequence[Mention]
+) -> Iterator[tuple[float, int, int]]:
+    """Yield the partners that a mention may have, each with its likeness, negative."""
+    for j, other in enumerate(right):
+        if not other.positive:
+            continue
+        likeness = _likeness(mention, other)
+        if likeness > 0:
+            yield -likeness, i, j
 
 
 def _likeness(mention: Mention, other: Mention) -> float:
@@ -536,11 +621,17 @@ def _likeness(mention: Mention, other: Mention) -> float:
         score = 1.0
     else:
         return 0.0
-    if mention.sides == other.sides:
-        score += 2.0 * bool(mention.sides)
-    elif mention.sides and other.sides:
-        overlap = mention.sides & other.sides
-        score -= 0.5 if overlap else 3.0
+    score += _likeness_of_sides(mention, other)
+    score += _likeness_of_attributes(mention, other)
+    if mention.levels & other.levels:
+        score += 0.5
+    if mention.changes == other.changes:
+        score += 0.5
+    return score
+
+
+def _likeness_of_attributes(mention: Mention, other: Mention) -> float:
+    score = 0.0
     if not mention.agrees_in_age(other):
         score -= 2.0
     if mention.contrasts_with(other):
@@ -550,13 +641,27 @@ def _likeness(mention: Mention, other: Mention) -> float:
     elif not mention.agrees_in_place(other):
         score -= 1.5
     if mention.sizes and other.sizes:
-        score += 1.5 if mention.size_ratio(other) < SAME_SIZE else -1.0
-    alike = bool(mention.levels & other.levels) + (mention.changes == other.changes)
-    return score + 0.5 * alike
+        if mention.size_ratio(other) < SAME_SIZE:
+            score += 1.5
+        else:
+            score -= 1.0
+    return score
+
+
+def _likeness_of_sides(mention: Mention, other: Mention) -> float:
+    if not mention.sides or not other.sides:
+        return 0.0
+    if mention.sides == other.sides:
+        return 2.0
+    if mention.sides & other.sides:
+        return -0.5
+    return -3.0
 
 
 def _shadows(mention: Mention) -> set[str]:
-    return {mention.lexicon.findings[name].shadow for name in mention.readings} - {""}
+    findings = mention.lexicon.findings
+    shadows = {findings[name].shadow for name in mention.readings}
+    return shadows - {""}
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -584,20 +689,42 @@ def unfamiliar_reason(
     n_english = sum(word in common.english for word in words)
     if n_foreign >= _FEWEST and n_foreign > n_english:
         return "language"
-    # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
-    read = _WORD.findall(" ".join(piece for _, piece in pieces(report)).lower())
     frequent = common.english | common.reports
-    counted = [word for word in read if len({*word}) > 1]
-    known = [word in frequent or lexicon.knows(word) for word in counted]
-    is_enough = len(known) >= _FEWEST or not report.isascii()  # Chinese has no spaces
-    if is_enough and sum(known) < len(known) / 2:
+    read = " ".join(piece for _, piece in pieces(report))
+    counted = _telling_words(read)
+    n_known = 0
+    for word in counted:
+        if word in frequent or lexicon.knows(word):
+            n_known += 1
+    # Chinese has no spaces: a report of it may be one word.
+    is_enough = len(counted) >= _FEWEST or not report.isascii()
+    if is_enough and n_known < len(counted) / 2:
         return "language"
-    said = [piece for piece in split(report) if not _DECOR.fullmatch(piece)]
-    places = [_image(piece, lexicon) for piece in said]
-    begins = bool(places) and places[0] is not None and places[0] <= _SOON_TOLD
-    if begins or len(places) - places.count(None) > 1:
+    if _tells_of_images(report, lexicon):
         return "images"
     return None
+
+
+def _telling_words(text: str) -> list[str]:
+    """Return the words in lower case, without those that say nothing.
+
+    These are single letters, and the placeholder of a removed name, such as XXXX.
+    """
+    words = _WORD.findall(text.lower())
+    return [word for word in words if len({*word}) > 1]
+
+
+def _tells_of_images(report: str, lexicon: Lexicon) -> bool:
+    """Return whether a report begins by saying that it is of other images, or says so twice."""
+    said = [piece for piece in split(report) if not _DECOR.fullmatch(piece)]
+    places = [_image(piece, lexicon) for piece in said]
+    if not places:
+        return False
+    first = places[0]
+    if first is not None and first <= _SOON_TOLD:
+        return True
+    n_told = len(places) - places.count(None)
+    return n_told > 1
 
 
 def seems_english(report: str, lexicon: Lexicon) -> bool:
@@ -649,26 +776,29 @@ def recognised(report: str, lexicon: Lexicon) -> Recognised:
 def _recognised_clause(clause: str, lexicon: Lexicon) -> Recognised:
     common = load().unfamiliar
     frequent = common.english | common.reports
-    # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
-    words = [word for word in _WORD.findall(clause.lower()) if len({*word}) > 1]
-    content = [word for word in words if word not in frequent]
-    if all(stem(word) in common.technique for word in content):
+    words = _telling_words(clause)
+    stems = [stem(word) for word in words if word not in frequent]
+    if common.technique.issuperset(stems):
         return Recognised()
-    stems = [stem(word) for word in content]
-    known = sum(lexicon.knows(word) or word in common.technique for word in stems)
-    is_known = known >= len(content) / 2 and common.other_parts.isdisjoint(stems)
-    return Recognised(int(is_known and _says_something(clause, lexicon)), 1)
+    n_known = 0
+    for word in stems:
+        if word in common.technique or lexicon.knows(word):
+            n_known += 1
+    is_known = n_known >= len(stems) / 2
+    is_of_chest = common.other_parts.isdisjoint(stems)
+    if is_known and is_of_chest and _says_something(clause, lexicon):
+        return Recognised(recognised=1, statements=1)
+    return Recognised(recognised=0, statements=1)
 
 
 def _says_something(clause: str, lexicon: Lexicon) -> bool:
     if any(mention.says for mention in _mentions(clause, lexicon)):
         return True
     # "Heart size is exaggerated by technique" and "Tip not seen" find nothing, and are understood.
-    kinds = (Kind.TECHNIQUE, Kind.IGNORES_AFTER)
     marks: list[Mark] = []
     for line in tokenise(clause, lexicon):
         marks += line.marks
-    return any(mark.role(*kinds) for mark in marks)
+    return any(mark.role(Kind.TECHNIQUE, Kind.IGNORES_AFTER) for mark in marks)
 
 
 @lru_cache(maxsize=8192)
