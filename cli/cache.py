@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.options import (
-    FiniteRange,
-    argument,
-    cache_option,
-    command,
-    format_option,
-    option,
-    options,
-)
+from judge.cli.options import FiniteRange, GroupedCommand, cache_option, format_option
 from judge.cli.output import note, print_document
 from judge.tables.document import Column, Document, Table
 from judge.tables.kinds import Kind
@@ -39,17 +31,17 @@ def cache() -> None:
     """
 
 
-@options
-class _Info:
-    cache: Path | None = cache_option()
-    check: bool = option(
-        "--check", "Name the damaged entries; exit with code 1 if there are any."
-    )
-    form: str = format_option("table", "json")
-
-
-@command("info", group=cache, short_help="Show size, models and damaged entries.")
-def info(options: _Info) -> None:
+@cache.command(
+    "info", cls=GroupedCommand, short_help="Show size, models and damaged entries."
+)
+@cache_option()
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Name the damaged entries; exit with code 1 if there are any.",
+)
+@format_option(["table", "json"])
+def info(*, cache: Path | None, check: bool, form: str) -> None:
     """Show where the cache is, how many answers it has, and of which models.
 
     Checks every entry: its key against its request, its answer against its checksum.
@@ -57,24 +49,20 @@ def info(options: _Info) -> None:
     from judge.cache import place
     from judge.cache.store import described
 
-    data, damaged = described(
-        place(options.cache, os.environ), must_exist=options.check
-    )
+    data, damaged = described(place(cache, os.environ), must_exist=check)
     lines = [(name, str(value)) for name, value in data.items() if name != "models"]
     lines += [("model", f"{model} ({n:,})") for model, n in data["models"].items()]
-    print_document(Document(facts=lines), options.form, data)
-    if options.check:
+    print_document(Document(facts=lines), form, data)
+    if check:
         _end(damaged)
 
 
-@options
-class _Import:
-    sources: tuple[str, ...] = argument("FOLDER...")
-    cache: Path | None = cache_option()
-
-
-@command("import", group=cache, short_help="Add answers of runs or other caches.")
-def import_(options: _Import) -> None:
+@cache.command(
+    "import", cls=GroupedCommand, short_help="Add answers of runs or other caches."
+)
+@click.argument("sources", nargs=-1, metavar="FOLDER...", required=True)
+@cache_option()
+def import_(*, sources: tuple[str, ...], cache: Path | None) -> None:
     """Add the answers of each FOLDER, a run or another cache, so they are not paid for again.
 
     Runs of the version before this one are taken too.
@@ -88,10 +76,10 @@ def import_(options: _Import) -> None:
 
     damaged: list[DamagedAnswer] = []
     n_added = n_present = 0
-    with CompletionCache(place(options.cache, os.environ)) as opened:
+    with CompletionCache(place(cache, os.environ)) as opened:
         if opened.notice:
             note(opened.notice)
-        for source in options.sources:
+        for source in sources:
             for answer in intact(_answers_in(Path(source)), damaged):
                 if opened.get(answer.key) is None:
                     opened.put(answer)
@@ -114,20 +102,23 @@ def _answers_in(folder: Path) -> Iterator[KeptAnswer | DamagedAnswer]:
         yield from source.iterate()
 
 
-@options
-class _Prune:
-    cache: Path | None = cache_option()
-    older_than: float | None = option(
-        "--older-than DAYS",
-        "Answers that are older than this.",
-        type=FiniteRange(0, 100_000),
-    )
-    model: str | None = option("--model NAME", "Answers of this model.")
-    yes: bool = option("--yes", "Remove without asking.")
-
-
-@command("prune", group=cache, short_help="Remove answers for good.")
-def prune(options: _Prune) -> None:
+@cache.command("prune", cls=GroupedCommand, short_help="Remove answers for good.")
+@cache_option()
+@click.option(
+    "--older-than",
+    type=FiniteRange(0, 100_000),
+    metavar="DAYS",
+    help="Answers that are older than this.",
+)
+@click.option("--model", metavar="NAME", help="Answers of this model.")
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+def prune(
+    *,
+    cache: Path | None,
+    older_than: float | None,
+    model: str | None,
+    yes: bool,
+) -> None:
     """Remove answers for good; they would have to be paid for again.
 
     With both --older-than and --model, those that are both are removed.
@@ -136,17 +127,17 @@ def prune(options: _Prune) -> None:
     from judge.cache.answers import intact
     from judge.cache.store import CompletionCache
 
-    if options.older_than is None and options.model is None:
+    if older_than is None and model is None:
         raise click.UsageError("give --older-than, --model or both")
-    limit = datetime.now(UTC) - timedelta(days=options.older_than or 0)
-    folder = place(options.cache, os.environ)
+    limit = datetime.now(UTC) - timedelta(days=older_than or 0)
+    folder = place(cache, os.environ)
     with CompletionCache(folder, must_exist=True) as opened:
         keys = [
             answer.key
             for answer in intact(opened.iterate(), [])
-            if answer.time < limit and options.model in (None, answer.model)
+            if answer.time < limit and model in (None, answer.model)
         ]
-    if keys and not options.yes:
+    if keys and not yes:
         click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
@@ -167,16 +158,12 @@ def batch() -> None:
     """List or cancel the batches that `judge RUBRIC ... --batch` made."""
 
 
-@options
-class _List:
-    cache: Path | None = cache_option()
-    form: str = format_option("table", "json")
-
-
-@command("list", group=batch, short_help="List the batches.")
-def list_(options: _List) -> None:
+@batch.command("list", cls=GroupedCommand, short_help="List the batches.")
+@cache_option()
+@format_option(["table", "json"])
+def list_(*, cache: Path | None, form: str) -> None:
     """List the batches, the oldest first, in the state in which a command last saw them."""
-    with _ledger(options.cache) as ledger:
+    with _ledger(cache) as ledger:
         batches = ledger.batches()
     rows = [
         (
@@ -202,21 +189,18 @@ def list_(options: _List) -> None:
         Column("answered", kind=Kind.COUNT),
     ]
     document = Document(tables=[Table("batches", "Batches", head, rows)])
-    print_document(document, options.form, [asdict(batch) for batch in batches])
+    print_document(document, form, [asdict(batch) for batch in batches])
 
 
-@options
-class _Cancel:
-    batch_id: str = argument("ID")
-    base_url: str | None = option(
-        "--base-url URL",
-        "The server that has the batch, as when it was sent. Default: the provider's own.",
-    )
-    cache: Path | None = cache_option()
-
-
-@command("cancel", group=batch, short_help="Cancel a batch.")
-def cancel_(options: _Cancel) -> None:
+@batch.command("cancel", cls=GroupedCommand, short_help="Cancel a batch.")
+@click.argument("batch_id", metavar="ID")
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="The server that has the batch, as when it was sent. Default: the provider's own.",
+)
+@cache_option()
+def cancel_(*, batch_id: str, base_url: str | None, cache: Path | None) -> None:
     """Cancel a batch. Its answers so far are paid for; the command that made it collects them.
 
     A batch that the provider no longer has is forgotten, and its questions are asked again. The
@@ -225,10 +209,8 @@ def cancel_(options: _Cancel) -> None:
     """
     from judge.batching.batch_run import cancel
 
-    with _ledger(options.cache) as ledger:
-        note(
-            asyncio.run(cancel(ledger, options.batch_id, os.environ, options.base_url))
-        )
+    with _ledger(cache) as ledger:
+        note(asyncio.run(cancel(ledger, batch_id, os.environ, base_url)))
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -9,19 +10,20 @@ import click
 
 from judge.cli.options import (
     NEW_FILE,
-    AlignOptions,
-    AllowOptions,
-    MetricFileOptions,
-    ResamplingOptions,
-    argument,
-    by_option,
-    command,
+    PATH,
+    GroupedCommand,
+    GroupedOption,
+    align_options,
+    allow_option,
     figures_option,
     format_option,
-    option,
-    options,
+    groupings,
+    metric_file_options,
     patient_option,
+    read_metric_files,
     require,
+    resampling_options,
+    shared_options,
     table_option,
 )
 from judge.cli.output import (
@@ -35,85 +37,119 @@ from judge.cli.output import (
     tracked,
 )
 
+_output_option = partial(click.option, cls=GroupedOption, group="Output")
+_statistics_option = partial(click.option, cls=GroupedOption, group="Statistics")
+_studies_option = partial(click.option, cls=GroupedOption, group="Studies")
+_figures_options = shared_options(
+    [
+        _output_option(
+            "--sort",
+            metavar="METRIC",
+            help=(
+                "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first "
+                "that most models have."
+            ),
+        ),
+        _output_option(
+            "--model-info",
+            metavar="FILE",
+            help="A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
+        ),
+    ]
+)
+"""What both commands take: `sort`, `model_info`."""
 
-@options
-class _Studies(AlignOptions):
-    runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
-    by: tuple[str, ...] = by_option(
+
+@click.command("compare", cls=GroupedCommand)
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
+@align_options
+@_studies_option(
+    "--by",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    callback=groupings,
+    help=(
         "Also a leaderboard by this field (study_class, site, dataset, ...), one table for each "
         "--by; a,b groups by combinations."
-    )
-
-
-@options
-class _Tests(ResamplingOptions):
-    tests: bool = option("--tests/--no-tests", "Test differences.", default=True)
-    primary: str | None = option(
-        "--primary METRIC",
+    ),
+)
+@metric_file_options
+@resampling_options
+@_statistics_option(
+    "--tests/--no-tests", default=True, show_default=True, help="Test differences."
+)
+@_statistics_option(
+    "--primary",
+    metavar="METRIC",
+    help=(
         "The metric that was chosen before the results were seen. Its tests are corrected by "
-        "themselves, those of all other metrics together. Models are ranked by it without --sort.",
-    )
-    family: Literal["groups", "table", "metric", "all"] | None = option(
-        "--family",
+        "themselves, those of all other metrics together. Models are ranked by it without --sort."
+    ),
+)
+@_statistics_option(
+    "--family",
+    type=click.Choice(["groups", "table", "metric", "all"]),
+    help=(
         "Tests that are corrected together: those of all studies, and those of all groups of --by, "
         "at half of 5% each (groups); of each table; of each metric in a table; or all. "
-        "Default: groups.",
-    )
-    flips: int | None = option(
-        "--flips N",
+        "Default: groups."
+    ),
+)
+@_statistics_option(
+    "--flips",
+    type=click.IntRange(min=100),
+    metavar="N",
+    help=(
         "Flips of each permutation test of means. Default: 10000, and for small p-values 200 for "
-        "each test of the family, as far as that takes about a minute.",
-        type=click.IntRange(min=100),
-    )
-
-
-@options
-class _Figures:
-    """Options of both commands."""
-
-    GROUP = "Output"
-
-    sort: str | None = option(
-        "--sort METRIC",
-        "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
-        "most models have.",
-    )
-    model_info: str | None = option(
-        "--model-info FILE",
-        "A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
-    )
-
-
-@options
-class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
-    GROUP = "Output"
-
-    table: tuple[str, ...] = table_option(
-        "leaderboard", "errors", "tests", "ranks", "correlations"
-    )
-    figures: Path | None = figures_option()
-    html: Path | None = option(
-        "--html FILE",
-        "Write a page with leaderboard, figures and studies.",
-        type=NEW_FILE,
-    )
-    out: Path | None = option(
-        "--out DIR",
-        "With --format rexrank: a CSV of all studies and of each group of --by here.",
-    )
-    form: str = format_option(
-        "table",
-        "md",
-        "latex",
-        "csv",
-        "json",
-        "rexrank",
-        text="csv has one table, rexrank has ReXrank's columns.",
-    )
-
-
-@command("compare")
-def compare(options: _Compare) -> None:
+        "each test of the family, as far as that takes about a minute."
+    ),
+)
+@_figures_options
+@table_option(
+    ["leaderboard", "errors", "tests", "ranks", "correlations"], group="Output"
+)
+@figures_option(group="Output")
+@_output_option(
+    "--html",
+    type=NEW_FILE,
+    metavar="FILE",
+    help="Write a page with leaderboard, figures and studies.",
+)
+@_output_option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="With --format rexrank: a CSV of all studies and of each group of --by here.",
+)
+@format_option(
+    ["table", "md", "latex", "csv", "json", "rexrank"],
+    text="csv has one table, rexrank has ReXrank's columns.",
+    group="Output",
+)
+def compare(
+    *,
+    runs: tuple[str, ...],
+    allow: tuple[str, ...],
+    common: bool,
+    by: tuple[str, ...],
+    files: tuple[str, ...],
+    higher: tuple[str, ...],
+    lower: tuple[str, ...],
+    patient_field: str | None,
+    resamples: int | None,
+    seed: int,
+    tests: bool,
+    primary: str | None,
+    family: Literal["groups", "table", "metric", "all"] | None,
+    flips: int | None,
+    sort: str | None,
+    model_info: str | None,
+    table: tuple[str, ...],
+    figures: Path | None,
+    html: Path | None,
+    out: Path | None,
+    form: str,
+) -> None:
     """Rank models by their runs on the same studies, and test which differences are real.
 
     Give one RUN for each model and rubric. NAME=RUN names the model; otherwise it is the run's
@@ -130,57 +166,63 @@ def compare(options: _Compare) -> None:
     from judge.figures.files import available, page_figures
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
+    from judge.stats.significance import Resampling
     from judge.tables.comparison import as_data, comparison_document
 
-    require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
-    require(options.tests, "--tests", "flips", "primary", "family")
-    if options.primary and options.family == "metric":
+    require(form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
+    require(tests, "--tests", "flips", "primary", "family")
+    if primary and family == "metric":
         raise click.UsageError(
             "--primary corrects the tests of all other metrics together: leave out --family metric"
         )
-    require(options.form == "rexrank", "--format rexrank", "out", "model_info")
-    if options.form == "rexrank" and options.by and not options.out:
+    require(form == "rexrank", "--format rexrank", "out", "model_info")
+    if form == "rexrank" and by and not out:
         raise click.UsageError(
             "--format rexrank with --by writes a CSV a group: add --out DIR"
         )
-    check_outputs(options.html, options.figures, MARK)
+    check_outputs(html, figures, MARK)
+    resampling = Resampling(
+        seed=seed,
+        resamples=resamples,
+        flips=flips,
+        family=family or "groups",
+        primary=primary,
+    )
     compared, comparison = compare_runs(
-        [choice(run) for run in options.runs],
-        options.resampling() if options.tests else None,
-        draws=options.resampling().draws,
-        sort=options.sort,
-        by=options.by,
-        common=options.common,
-        allow=options.allow,
-        patient_field=options.patient_field,
-        metrics=options.read_files(),
+        [choice(run) for run in runs],
+        resampling if tests else None,
+        draws=resampling.draws,
+        sort=sort,
+        by=by,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
+        metrics=read_metric_files(files, higher=higher, lower=lower),
         track=tracked,
     )
     # A damaged run is found here, before the figures are drawn.
-    studies = records(compared, wanted(comparison)) if options.html else {}
+    studies = records(compared, wanted(comparison)) if html else {}
     # Files first: whoever reads the output may close it early, as head does.
-    if options.figures:
-        draw(comparison_figures(comparison), options.figures)
-    if options.html:
-        figures = page_figures(comparison_figures(comparison)) if available() else ()
-        write_html(page(comparison, studies, figures=figures), options.html, MARK)
-        note(f"page  {options.html}")
-    if options.form == "rexrank":
+    if figures:
+        draw(comparison_figures(comparison), figures)
+    if html:
+        drawn = page_figures(comparison_figures(comparison)) if available() else ()
+        write_html(page(comparison, studies, figures=drawn), html, MARK)
+        note(f"page  {html}")
+    if form == "rexrank":
         from judge.rexrank import as_rexrank, read_model_info, write_rexrank
 
-        info = read_model_info(options.model_info) if options.model_info else {}
-        if options.out:
-            for file in write_rexrank(comparison, info, options.out):
+        info = read_model_info(model_info) if model_info else {}
+        if out:
+            for file in write_rexrank(comparison, info, out):
                 note(f"ReXrank's columns  {file}")
         else:
             emit(as_rexrank(comparison, info))
         note_once(comparison.notes)
     else:
-        document = comparison_document(
-            comparison, compared, complete=options.form == "csv"
-        )
+        document = comparison_document(comparison, compared, complete=form == "csv")
         data = as_data(comparison, [run.described() for run in compared.runs])
-        print_document(document, options.form, data, options.table)
+        print_document(document, form, data, table)
 
 
 @click.group("reproduce")
@@ -188,17 +230,29 @@ def reproduce() -> None:
     """Make the figures and tables of a published evaluation from your own runs."""
 
 
-@options
-class _Challenge(AllowOptions, MetricFileOptions, _Figures):
-    GROUP = "Output"
-
-    runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
-    out: Path = option("--out DIR", "The new folder.", required=True)
-    patient_field: str | None = patient_option()
-
-
-@command("challenge", group=reproduce, short_help="Reproduce the ReXrank challenge.")
-def challenge(options: _Challenge) -> None:
+@reproduce.command(
+    "challenge", cls=GroupedCommand, short_help="Reproduce the ReXrank challenge."
+)
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
+@allow_option
+@metric_file_options
+@_figures_options
+@_output_option(
+    "--out", type=PATH, metavar="DIR", required=True, help="The new folder."
+)
+@patient_option(group="Output")
+def challenge(
+    *,
+    runs: tuple[str, ...],
+    allow: tuple[str, ...],
+    files: tuple[str, ...],
+    higher: tuple[str, ...],
+    lower: tuple[str, ...],
+    sort: str | None,
+    model_info: str | None,
+    out: Path,
+    patient_field: str | None,
+) -> None:
     """Make every figure and table of the ReXrank challenge that comes from a judge.
 
     Give one RUN for each model, data set, section and rubric. The data sets are the values of the
@@ -209,18 +263,18 @@ def challenge(options: _Challenge) -> None:
     from judge.figures.files import check_figures
     from judge.rexrank import read_model_info, write_challenge
 
-    check_figures(options.out)
-    info = read_model_info(options.model_info) if options.model_info else {}
+    check_figures(out)
+    info = read_model_info(model_info) if model_info else {}
     comparisons = challenge_comparisons(
-        [choice(run) for run in options.runs],
-        sort=options.sort,
-        allow=options.allow,
-        metrics=options.read_files(),
-        patient_field=options.patient_field,
+        [choice(run) for run in runs],
+        sort=sort,
+        allow=allow,
+        metrics=read_metric_files(files, higher=higher, lower=lower),
+        patient_field=patient_field,
     )
-    files = write_challenge(comparisons, options.out, info)
+    written = write_challenge(comparisons, out, info)
     notes: list[str] = []
     for comparison in comparisons.values():
         notes += comparison.notes
     note_once(notes)
-    note(f"challenge  {len(files)} files in {options.out}")
+    note(f"challenge  {len(written)} files in {out}")

@@ -6,30 +6,33 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from judge.cli.judging import limited, read_context
 from judge.cli.options import (
-    AlignOptions,
+    PATH,
+    POSITIVE_INTEGER,
     FiniteRange,
-    ResamplingOptions,
-    argument,
+    GroupedCommand,
+    GroupedOption,
+    align_options,
     cache_option,
-    command,
     format_option,
-    list_option,
-    option,
-    options,
-    pairs_option,
+    key_values,
     require,
+    resampling_options,
+    split_commas,
 )
 from judge.cli.output import note, print_document
 from judge.cli.progress import judge_studies, watching
 from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
 from judge.types import JudgeError
+
+_checks_option = partial(click.option, cls=GroupedOption, group="Checks")
+_drift_option = partial(click.option, cls=GroupedOption, group="Drift of the judge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,9 @@ class _Drops:
     by_metric: Mapping[str, float]
 
 
-def _read_drops(_ctx: Any, _param: Any, values: tuple[str, ...]) -> _Drops:  # noqa: ANN401
+def _read_drops(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> _Drops:
     number = FiniteRange(min=0)
     usual: float | None = None
     by_metric: dict[str, float] = {}
@@ -62,71 +67,100 @@ def _read_drops(_ctx: Any, _param: Any, values: tuple[str, ...]) -> _Drops:  # n
     return _Drops(usual or 0.0, by_metric)
 
 
-@options
-class _Limits(AlignOptions):
-    GROUP = "Checks"
-
-    run: Path | None = argument("[RUN]")
-    against: Path | None = option(
-        "--against BASELINE",
-        "Fail if RUN is worse than this earlier run, by a paired test.",
-    )
-    max_drop: _Drops = option(
-        "--max-drop [METRIC=]VALUE",
+@click.command("gate", cls=GroupedCommand)
+@click.argument("run", type=PATH, metavar="[RUN]", required=False)
+@align_options
+@_checks_option(
+    "--against",
+    type=PATH,
+    metavar="BASELINE",
+    help="Fail if RUN is worse than this earlier run, by a paired test.",
+)
+@_checks_option(
+    "--max-drop",
+    multiple=True,
+    metavar="[METRIC=]VALUE",
+    callback=_read_drops,
+    help=(
         "How much worse a figure may be: 0.02 is two points of a rate. With METRIC= of that one "
-        "metric (repeatable). Default: 0.",
-        multiple=True,
-        type=str,
-        callback=_read_drops,
-    )
-    non_inferior: bool = option(
-        "--non-inferior",
+        "metric (repeatable). Default: 0."
+    ),
+)
+@_checks_option(
+    "--non-inferior",
+    is_flag=True,
+    help=(
         "Fail too if a drop of more than --max-drop cannot be excluded. Needs 50 studies, or "
-        "patients; with --drift it is a test of equivalence.",
-    )
-    metrics: tuple[str, ...] = list_option(
-        "--metric NAME",
-        "Metrics to compare. Default: the rubric's scores and rates, urgent recall and precision.",
-    )
-    floors: Mapping[str, float] = pairs_option(
-        "--min METRIC=VALUE",
-        "Fail if a figure of RUN is lower (repeatable). Default: scored=0.99.",
-        parse=FiniteRange(),
-    )
-    ceilings: Mapping[str, float] = pairs_option(
-        "--max METRIC=VALUE",
-        "Fail if a figure of RUN is higher (repeatable).",
-        parse=FiniteRange(),
-    )
-
-
-@options
-class _Drift(_Limits):
-    GROUP = "Drift of the judge"
-
-    drift: Path | None = option(
-        "--drift EARLIER",
-        "Fail if the judge of this run judges differently now. Without RUN it is asked again.",
-    )
-    limit: int = option(
-        "--limit N", "Without RUN: ask about N studies, drawn at random.", default=100
-    )
-    out: Path | None = option(
-        "--out DIR",
-        "The folder of the new run. Default: beside EARLIER, with today's date.",
-    )
-    cache: Path | None = cache_option()
-
-
-@options
-class _Gate(_Drift, ResamplingOptions):
-    GROUP = "Output"
-
-    form: str = format_option("table", "json", "csv", "md")
-
-
-@command("gate")
-def gate(options: _Gate) -> None:
+        "patients; with --drift it is a test of equivalence."
+    ),
+)
+@_checks_option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    callback=split_commas,
+    help="Metrics to compare. Default: the rubric's scores and rates, urgent recall and precision.",
+)
+@_checks_option(
+    "--min",
+    "floors",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    callback=key_values(parse=FiniteRange()),
+    help="Fail if a figure of RUN is lower (repeatable). Default: scored=0.99.",
+)
+@_checks_option(
+    "--max",
+    "ceilings",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    callback=key_values(parse=FiniteRange()),
+    help="Fail if a figure of RUN is higher (repeatable).",
+)
+@_drift_option(
+    "--drift",
+    type=PATH,
+    metavar="EARLIER",
+    help="Fail if the judge of this run judges differently now. Without RUN it is asked again.",
+)
+@_drift_option(
+    "--limit",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Without RUN: ask about N studies, drawn at random.",
+)
+@_drift_option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="The folder of the new run. Default: beside EARLIER, with today's date.",
+)
+@cache_option(group="Drift of the judge")
+@resampling_options
+@format_option(["table", "json", "csv", "md"], group="Output")
+def gate(
+    *,
+    run: Path | None,
+    allow: tuple[str, ...],
+    common: bool,
+    against: Path | None,
+    max_drop: _Drops,
+    non_inferior: bool,
+    metrics: tuple[str, ...],
+    floors: Mapping[str, float],
+    ceilings: Mapping[str, float],
+    drift: Path | None,
+    limit: int,
+    out: Path | None,
+    cache: Path | None,
+    patient_field: str | None,
+    resamples: int | None,
+    seed: int,
+    form: str,
+) -> None:
     """Check a run in CI: exit code 1 if it is worse than a baseline or beyond a limit.
 
     \b
@@ -141,10 +175,11 @@ def gate(options: _Gate) -> None:
     """
     from judge.comparing import gate as gates
     from judge.comparing.alignment import RunChoice
+    from judge.stats.significance import Resampling
     from judge.tables.comparison import gate_document
 
-    earlier = options.against or options.drift
-    if options.against and options.drift:
+    earlier = against or drift
+    if against and drift:
         raise click.UsageError("give --against or --drift, not both")
     require(
         earlier is not None,
@@ -153,37 +188,37 @@ def gate(options: _Gate) -> None:
         "max_drop",
         "non_inferior",
     )
-    asks = options.drift is not None and options.run is None
+    asks = drift is not None and run is None
     require(asks, "--drift and no RUN", "limit", "out", "cache")
-    if not (earlier or options.floors or options.ceilings):
+    if not (earlier or floors or ceilings):
         raise click.UsageError("name a check: --against, --drift, --min or --max")
-    common, run = options.common, options.run
     if run is None:
-        if options.drift is None:
+        if drift is None:
             raise click.UsageError("name the RUN to check")
-        run, common = _ask_again(options, options.drift), True
+        run = _ask_again(drift, limit=limit, out=out, cache=cache)
+        common = True
     result = gates.gate(
         RunChoice(run, str(run)),
         RunChoice(earlier, str(earlier)) if earlier else None,
-        drift=options.drift is not None,
-        floors=options.floors,
-        ceilings=options.ceilings,
-        metrics=options.metrics,
-        max_drop=options.max_drop.usual,
-        max_drops=options.max_drop.by_metric,
-        non_inferior=options.non_inferior,
+        drift=drift is not None,
+        floors=floors,
+        ceilings=ceilings,
+        metrics=metrics,
+        max_drop=max_drop.usual,
+        max_drops=max_drop.by_metric,
+        non_inferior=non_inferior,
         common=common,
-        allow=options.allow,
-        patient_field=options.patient_field,
-        how=options.resampling(),
+        allow=allow,
+        patient_field=patient_field,
+        how=Resampling(seed=seed, resamples=resamples),
     )
-    print_document(gate_document(result), options.form, result.plain())
+    print_document(gate_document(result), form, result.plain())
     click.get_current_context().exit(
         {"pass": 0, "fail": 1, "undecided": 3}[result.verdict]
     )
 
 
-def _ask_again(options: _Drift, path: Path) -> Path:
+def _ask_again(path: Path, *, limit: int, out: Path | None, cache: Path | None) -> Path:
     """Ask the judge of a run the same questions again, as another repeat; return the new run.
 
     The repeat is the date: the same command on the same day pays for no answer twice.
@@ -200,20 +235,20 @@ def _ask_again(options: _Drift, path: Path) -> Path:
             "reports again, and give both runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
-    settings = _of_its_own_reports(recorded, path, options.limit)
-    studies = limited(read_context(rubric, settings, str(path), None), options.limit)
+    settings = _of_its_own_reports(recorded, path, limit)
+    studies = limited(read_context(rubric, settings, str(path), None), limit)
     session = session_of(
         settings,
         environ=os.environ,
         say=note,
-        cache=options.cache,
+        cache=cache,
         repeat=int(today.strftime("%Y%m%d")),
     )
     with watching() as listener:
         finished = judge_studies(
             session,
             studies,
-            out=options.out or path.with_name(f"{path.name}-{today}"),
+            out=out or path.with_name(f"{path.name}-{today}"),
             settings=settings,
             listener=listener,
         )

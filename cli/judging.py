@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import argument, command, format_option, option, options
+from judge.cli.options import GroupedCommand, GroupedOption, format_option
 from judge.cli.output import note, print_document, print_summary
 from judge.cli.progress import (
     Owner,
@@ -28,6 +29,9 @@ from judge.cli.run_options import (
     RunOptions,
     StudyOptions,
     column_option,
+    report_options,
+    run_options,
+    study_options,
 )
 from judge.rubrics import Rubric
 from judge.tables.document import Document
@@ -59,58 +63,69 @@ _HELP = """
     early, as by head.
     """
 
+_output_option = partial(click.option, cls=GroupedOption, group="Output")
+
 
 def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
-    def run(options: RunOptions) -> None:
-        from judge.running.folder import RunFolder
-        from judge.running.settings import shard_of_settings
-        from judge.studies.join import ONLY_IN_PREDS
+    @click.command(
+        rubric.name,
+        cls=GroupedCommand,
+        short_help=rubric.summary,
+        help=rubric.summary + _HELP.format(name=rubric.name),
+    )
+    @run_options
+    def run(**values: Any) -> None:  # noqa: ANN401
+        options = RunOptions(**values)
+        _judge(rubric, options)
 
-        settings, batches = options.settings(rubric.name), options.batch_policy()
-        shard = shard_of_settings(settings)
-        owner = click.get_current_context().find_object(Owner)
-        session = options.session(settings, owner.budget if owner else None)
-        if batches is not None:
-            from judge.batching.batch_run import require_batch_judge
+    return run
 
-            require_batch_judge(session, batches.most)
-        studies = read_context(rubric, settings, options.preds, options.refs)
-        sides = (
-            f"{side} from {studies.read_from[side]}"
-            for side in ("candidate", "reference")
+
+def _judge(rubric: Rubric, options: RunOptions) -> None:
+    """Judge reports as the options of the command say."""
+    from judge.running.folder import RunFolder
+    from judge.running.settings import shard_of_settings
+    from judge.studies.join import ONLY_IN_PREDS
+
+    settings, batches = options.settings(rubric.name), options.batch_policy()
+    shard = shard_of_settings(settings)
+    owner = click.get_current_context().find_object(Owner)
+    session = options.session(settings, owner.budget if owner else None)
+    if batches is not None:
+        from judge.batching.batch_run import require_batch_judge
+
+        require_batch_judge(session, batches.most)
+    studies = read_context(rubric, settings, options.preds, options.refs)
+    sides = (
+        f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference")
+    )
+    note("; ".join(sides))
+    # REFS may have some of the studies alone: the others were not to be judged.
+    n_left_out = sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
+    n_read = len(studies) + n_left_out
+    studies = limited(studies, options.limit)
+    if not options.judge:
+        note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
+    asked = _questions(studies, shard, settings.references)
+    if options.dry_run:
+        forecast(session, asked, in_batches=batches is not None)
+        return
+    with watching() as listener:
+        result = judge_studies(
+            session,
+            studies,
+            out=options.out,
+            by=options.by,
+            settings=settings,
+            shard=shard,
+            references=options.references,
+            listener=listener,
+            asking=_in_batches(session, asked, batches, listener),
         )
-        note("; ".join(sides))
-        # REFS may have some of the studies alone: the others were not to be judged.
-        n_left_out = sum(
-            n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS
-        )
-        n_read = len(studies) + n_left_out
-        studies = limited(studies, options.limit)
-        if not options.judge:
-            note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-        asked = _questions(studies, shard, settings.references)
-        if options.dry_run:
-            forecast(session, asked, in_batches=batches is not None)
-            return
-        with watching() as listener:
-            result = judge_studies(
-                session,
-                studies,
-                out=options.out,
-                by=options.by,
-                settings=settings,
-                shard=shard,
-                references=options.references,
-                listener=listener,
-                asking=_in_batches(session, asked, batches, listener),
-            )
-        print_summary(result.summary, RunFolder.open(result.path).rubric, options.form)
-        end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
-
-    run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)
-    return command(rubric.name, short_help=rubric.summary)(run)
+    print_summary(result.summary, RunFolder.open(result.path).rubric, options.form)
+    end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
 
 
 def read_studies(
@@ -203,20 +218,6 @@ def _in_batches(
     yield
 
 
-@options
-class _Check(StudyOptions):
-    GROUP = "Output"
-
-    preds: str = argument()
-    refs: str | None = argument("[REFS]")
-    columns: Mapping[str, Any] = column_option(*ROLES)
-    judge: str | None = option(
-        "--judge JUDGE",
-        "Also say of this judge whether its key is there, and whether it ends soon.",
-    )
-    form: str = format_option("table", "json")
-
-
 def _checked_judge(name: str) -> str:
     """Return a judge's name, its end if that is soon, and whether its key is missing.
 
@@ -237,8 +238,26 @@ def _checked_judge(name: str) -> str:
     return shown
 
 
-@command("check")
-def check(options: _Check) -> None:
+@click.command("check", cls=GroupedCommand)
+@click.argument("preds")
+@click.argument("refs", metavar="[REFS]", required=False)
+@column_option(*ROLES, group="Reports")
+@report_options
+@study_options
+@_output_option(
+    "--judge",
+    metavar="JUDGE",
+    help="Also say of this judge whether its key is there, and whether it ends soon.",
+)
+@format_option(["table", "json"], group="Output")
+def check(
+    *,
+    preds: str,
+    refs: str | None,
+    judge: str | None,
+    form: str,
+    **values: Any,  # noqa: ANN401
+) -> None:
     """Show what would be judged in PREDS and REFS, without asking a judge.
 
     Names the fields that ids and reports are read from, the study classes, further fields and
@@ -249,17 +268,18 @@ def check(options: _Check) -> None:
     from judge.running.forecast import described, preview
     from judge.running.settings import shard_of_settings
 
-    studies, settings = read_studies(options, options.preds, options.refs)
+    options = StudyOptions(**values)
+    studies, settings = read_studies(options, preds, refs)
     shard = shard_of_settings(settings)
     studies = limited(studies, options.limit)
     description = described(_questions(studies, shard, settings.references))
     lines = preview(description)
-    if options.judge is not None:
-        description["judge"] = _checked_judge(options.judge)
+    if judge is not None:
+        description["judge"] = _checked_judge(judge)
         lines.append(("judge", description["judge"]))
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))
         for side in ("reference", "candidate"):
             text = shorten(study[side], 400, placeholder=" ...")
             lines.append((side, text or "(empty)"))
-    print_document(Document(facts=lines), options.form, description)
+    print_document(Document(facts=lines), form, description)

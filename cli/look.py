@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,13 +10,13 @@ import click
 from judge.cli.options import (
     NEW_FILE,
     NEW_FOLDER,
-    AlignOptions,
-    argument,
-    by_option,
-    command,
+    PATH,
+    POSITIVE_INTEGER,
+    GroupedCommand,
+    GroupedOption,
+    align_options,
     format_option,
-    option,
-    options,
+    groupings,
     patient_option,
     require,
     resamples_option,
@@ -25,24 +26,33 @@ from judge.cli.options import (
 from judge.cli.output import note, print_document, print_summary
 from judge.tables.document import Document
 
-
-@options
-class _Audit:
-    run: Path = argument()
-    study_id: str | None = argument("[STUDY_ID]")
-    raw: bool = option("--raw", "Show the judge's raw answer too.")
-    worst: int | None = option(
-        "--worst N", "List the N worst studies. Default, without STUDY_ID: 10."
-    )
-    html: Path | None = option(
-        "--html FILE",
-        "Write the whole run as one page that opens offline.",
-        type=NEW_FILE,
-    )
+_output_option = partial(click.option, cls=GroupedOption, group="Output")
 
 
-@command("audit")
-def audit(options: _Audit) -> None:
+@click.command("audit", cls=GroupedCommand)
+@click.argument("run", type=PATH)
+@click.argument("study_id", metavar="[STUDY_ID]", required=False)
+@click.option("--raw", is_flag=True, help="Show the judge's raw answer too.")
+@click.option(
+    "--worst",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    help="List the N worst studies. Default, without STUDY_ID: 10.",
+)
+@click.option(
+    "--html",
+    type=NEW_FILE,
+    metavar="FILE",
+    help="Write the whole run as one page that opens offline.",
+)
+def audit(
+    *,
+    run: Path,
+    study_id: str | None,
+    raw: bool,
+    worst: int | None,
+    html: Path | None,
+) -> None:
     """Show one study of RUN with its errors, or list the worst studies.
 
     A study is shown with reference, candidate, errors (with the words they are about), matched
@@ -60,53 +70,67 @@ def audit(options: _Audit) -> None:
     from judge.tables.run import worst_table
     from judge.tables.terminal import shown, terminal
 
-    if [options.study_id, options.worst, options.html].count(None) < 2:
+    if [study_id, worst, html].count(None) < 2:
         raise click.UsageError("give only one of STUDY_ID, --worst and --html")
-    require(options.study_id is not None, "STUDY_ID", "raw")
-    run = RunFolder.open(options.run)
-    if options.html is not None:
-        write_page(run, options.html)
-        note(f"page  {options.html}")
-    elif options.study_id is not None:
+    require(study_id is not None, "STUDY_ID", "raw")
+    opened = RunFolder.open(run)
+    if html is not None:
+        write_page(opened, html)
+        note(f"page  {html}")
+    elif study_id is not None:
         out = terminal()
         has_colour = out.color_system is not None and not out.no_color
-        record = run.record(options.study_id)
+        record = opened.record(study_id)
         # Reports are text from outside and never read as markup.
-        for line in audit_lines(
-            record, run.rubric, raw=options.raw, has_colour=has_colour
-        ):
+        for line in audit_lines(record, opened.rubric, raw=raw, has_colour=has_colour):
             click.echo("\n".join(shown(line, out)))
     else:
-        rows = worst_rows(run.table(), run.rubric, options.worst or 10)
-        print_document(Document(tables=[worst_table(rows, run.rubric)]))
-        if options.worst is None:
-            note(f"judge audit {options.run} STUDY_ID shows one of them")
+        rows = worst_rows(opened.table(), opened.rubric, worst or 10)
+        print_document(Document(tables=[worst_table(rows, opened.rubric)]))
+        if worst is None:
+            note(f"judge audit {run} STUDY_ID shows one of them")
 
 
-@options
-class _Errors(AlignOptions):
-    GROUP = "Output"
-
-    runs: tuple[str, ...] = argument("[NAME=]RUN [[NAME=]RUN]", required=True)
-    top: int = option(
-        "--top N", "Rows of the table; JSON and CSV have all.", default=15
-    )
-    min_studies: int | None = option(
-        "--min-studies N",
-        "Studies in which an error must occur. Default: 2; with two runs 10, of either.",
-    )
-    without_warnings: bool = option(
-        "--without-warnings",
+@click.command("errors", cls=GroupedCommand)
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN [[NAME=]RUN]", required=True)
+@align_options
+@_output_option(
+    "--top",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    default=15,
+    show_default=True,
+    help="Rows of the table; JSON and CSV have all.",
+)
+@_output_option(
+    "--min-studies",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    help="Studies in which an error must occur. Default: 2; with two runs 10, of either.",
+)
+@_output_option(
+    "--without-warnings",
+    is_flag=True,
+    help=(
         "Leave out errors that an answer was read with a warning about, such as those that share "
-        "no word with either report.",
-    )
-    patient_field: str | None = patient_option()
-    seed: int = seed_option()
-    form: str = format_option("table", "json", "csv", "md")
-
-
-@command("errors")
-def errors(options: _Errors) -> None:
+        "no word with either report."
+    ),
+)
+@patient_option(group="Output")
+@seed_option(group="Output")
+@format_option(["table", "json", "csv", "md"], group="Output")
+def errors(
+    *,
+    runs: tuple[str, ...],
+    allow: tuple[str, ...],
+    common: bool,
+    top: int,
+    min_studies: int | None,
+    without_warnings: bool,
+    patient_field: str | None,
+    seed: int,
+    form: str,
+) -> None:
     """List the errors that recur in RUN: same category, same finding.
 
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
@@ -116,52 +140,68 @@ def errors(options: _Errors) -> None:
     from judge.comparing.recurring import recurring_in
     from judge.tables.recurring import recurring_document
 
-    require(len(options.runs) > 1, "two runs", "common", "allow", "seed")
-    require(options.form in ("table", "md"), "--format table or md", "top")
-    between = {"common": options.common, "allow": options.allow}
+    require(len(runs) > 1, "two runs", "common", "allow", "seed")
+    require(form in ("table", "md"), "--format table or md", "top")
     recurring = recurring_in(
-        [choice(run) for run in options.runs],
-        min_studies=options.min_studies,
-        without_warnings=options.without_warnings,
-        patient_field=options.patient_field,
-        seed=options.seed,
-        **between,
+        [choice(run) for run in runs],
+        min_studies=min_studies,
+        without_warnings=without_warnings,
+        patient_field=patient_field,
+        seed=seed,
+        common=common,
+        allow=allow,
     )
-    document = recurring_document(
-        recurring, options.top, complete=options.form == "csv"
-    )
-    print_document(document, options.form, recurring.data)
-    if options.form == "table" and document.tables:
+    document = recurring_document(recurring, top, complete=form == "csv")
+    print_document(document, form, recurring.data)
+    if form == "table" and document.tables:
         note("judge audit RUN STUDY_ID shows one of the examples")
 
 
-@options
-class _Rates:
-    run: Path = argument()
-    by: tuple[str, ...] = by_option(
-        "Group the rates by this field, one table for each --by; a,b groups by combinations.",
-        default=("study_class",),
-    )
-    readers: tuple[Path, ...] = option(
-        "--readings READER_RUN",
+@click.command("rates", cls=GroupedCommand)
+@click.argument("run", type=PATH)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    callback=groupings,
+    default=("study_class",),
+    show_default=True,
+    help="Group the rates by this field, one table for each --by; a,b groups by combinations.",
+)
+@click.option(
+    "--readings",
+    "readers",
+    type=PATH,
+    multiple=True,
+    metavar="READER_RUN",
+    help=(
         "Correct the judge's bias by a reader's run (repeatable), or a folder of them, on studies "
-        "that were drawn at random.",
-    )
-    at_random: bool = option(
-        "--readings-at-random",
-        "Treat the studies of --readings as drawn at random, even if their runs do not say so.",
-    )
-    patient_field: str | None = patient_option()
-    resamples: int | None = resamples_option()
-    seed: int = seed_option()
-    table: tuple[str, ...] = table_option(
-        "rates", "corrected", "errors", "unread", "warnings"
-    )
-    form: str = format_option("table", "json", "csv", "md")
-
-
-@command("rates")
-def rates(options: _Rates) -> None:
+        "that were drawn at random."
+    ),
+)
+@click.option(
+    "--readings-at-random",
+    "at_random",
+    is_flag=True,
+    help="Treat the studies of --readings as drawn at random, even if their runs do not say so.",
+)
+@patient_option()
+@resamples_option()
+@seed_option()
+@table_option(["rates", "corrected", "errors", "unread", "warnings"])
+@format_option(["table", "json", "csv", "md"])
+def rates(
+    *,
+    run: Path,
+    by: tuple[str, ...],
+    readers: tuple[Path, ...],
+    at_random: bool,
+    patient_field: str | None,
+    resamples: int | None,
+    seed: int,
+    table: tuple[str, ...],
+    form: str,
+) -> None:
     """Show the rates of RUN again, grouped by any field, without asking a judge.
 
     With --readings each figure stands beside one with the judge's bias removed, and beside the
@@ -173,38 +213,35 @@ def rates(options: _Rates) -> None:
     from judge.running.folder import RunFolder
     from judge.stats.intervals import Draws
 
-    require(bool(options.readers), "--readings", "at_random")
-    run = RunFolder.open(options.run)
-    draws = Draws(options.seed, options.resamples)
-    if options.readers:
+    require(bool(readers), "--readings", "at_random")
+    opened = RunFolder.open(run)
+    draws = Draws(seed, resamples)
+    if readers:
         from judge.validating.bias_correction import corrected_summary
 
         summary = corrected_summary(
-            run,
-            options.by,
-            options.readers,
-            at_random=options.at_random,
-            patient_field=options.patient_field,
+            opened,
+            by,
+            readers,
+            at_random=at_random,
+            patient_field=patient_field,
             draws=draws,
         )
     else:
-        summary = run.regrouped(options.by, options.patient_field, draws)
-    print_summary(summary, run.rubric, options.form, options.table)
+        summary = opened.regrouped(by, patient_field, draws)
+    print_summary(summary, opened.rubric, form, table)
 
 
-@options
-class _Page:
-    runs: tuple[Path, ...] = argument("RUN...")
-    out: Path = option(
-        "--out DIR",
-        "The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
-        required=True,
-        type=NEW_FOLDER,
-    )
-
-
-@command("page")
-def page(options: _Page) -> None:
+@click.command("page", cls=GroupedCommand)
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@click.option(
+    "--out",
+    type=NEW_FOLDER,
+    metavar="DIR",
+    required=True,
+    help="The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
+)
+def page(*, runs: tuple[Path, ...], out: Path) -> None:
     """Write a page for each RUN and an index.html that lists them, for a paper's supplement.
 
     The pages need no server and no network: index.html opens from the folder. A page is named
@@ -212,4 +249,4 @@ def page(options: _Page) -> None:
     """
     from judge.pages.run import write_site
 
-    note(f"site  {write_site(options.runs, options.out)}")
+    note(f"site  {write_site(runs, out)}")

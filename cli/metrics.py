@@ -3,53 +3,75 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import click
 
 from judge.cli.judging import read_studies
 from judge.cli.options import (
     NEW_FILE,
-    argument,
-    by_option,
-    command,
-    list_option,
-    option,
-    options,
+    GroupedCommand,
+    GroupedOption,
+    groupings,
     patient_option,
     resamples_option,
     seed_option,
+    split_commas,
 )
 from judge.cli.output import note, note_once, print_document
-from judge.cli.run_options import ReportOptions
+from judge.cli.run_options import ROLES, ReportOptions, column_option, report_options
 from judge.signature import safe_name
 
+_metrics_option = partial(click.option, cls=GroupedOption, group="Metrics")
 
-@options
-class _Metrics(ReportOptions):
-    GROUP = "Metrics"
 
-    preds: str = argument()
-    refs: str | None = argument("[REFS]")
-    names: tuple[str, ...] = list_option(
-        "--metric NAME",
+@click.command("metrics", cls=GroupedCommand)
+@click.argument("preds")
+@click.argument("refs", metavar="[REFS]", required=False)
+@column_option(*ROLES, group="Reports")
+@report_options
+@_metrics_option(
+    "--metric",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    callback=split_commas,
+    help=(
         "bleu2 (the default), rougel, corpus_bleu; with the package radeval also bertscore, semb, "
         "radgraph, radcliq, ratescore, f1radgraph, f1chexbert; or an installed package's "
-        "(repeatable, or with commas).",
-    )
-    by: tuple[str, ...] = by_option(
-        "Also the figures by this field, one table for each --by; a,b groups by combinations."
-    )
-    patient_field: str | None = patient_option()
-    resamples: int | None = resamples_option()
-    seed: int = seed_option()
-    out: Path | None = option(
-        "--out FILE",
-        "The table for judge compare --metrics, a CSV. Default: metrics_MODEL.csv.",
-        type=NEW_FILE,
-    )
-
-
-@command("metrics")
-def metrics(options: _Metrics) -> None:
+        "(repeatable, or with commas)."
+    ),
+)
+@_metrics_option(
+    "--by",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    callback=groupings,
+    help="Also the figures by this field, one table for each --by; a,b groups by combinations.",
+)
+@patient_option(group="Metrics")
+@resamples_option(group="Metrics")
+@seed_option(group="Metrics")
+@_metrics_option(
+    "--out",
+    type=NEW_FILE,
+    metavar="FILE",
+    help="The table for judge compare --metrics, a CSV. Default: metrics_MODEL.csv.",
+)
+def metrics(
+    *,
+    preds: str,
+    refs: str | None,
+    names: tuple[str, ...],
+    by: tuple[str, ...],
+    patient_field: str | None,
+    resamples: int | None,
+    seed: int,
+    out: Path | None,
+    **values: Any,  # noqa: ANN401
+) -> None:
     """Compute other metrics of PREDS against REFS; docs/metrics.md defines each.
 
     Writes a table with one row a study, and prints means, 1 / mean for RadCliQ-v1, and corpus BLEU
@@ -68,27 +90,27 @@ def metrics(options: _Metrics) -> None:
     from judge.stats.summary import check_fields
     from judge.tables.comparison import metrics_document
 
-    names = check(options.names or ["bleu2"])
-    studies, _ = read_studies(options, options.preds, options.refs)
+    chosen = check(names or ["bleu2"])
+    studies, _ = read_studies(ReportOptions(**values), preds, refs)
     fields: list[str] = []
-    for grouping in options.by:
+    for grouping in by:
         fields += grouping.split(",")
     if "study_class" in fields:
         studies, _ = with_classes(studies)
     scored = ScoredReports(
         studies,
         studies.model or "model",
-        patient_field=options.patient_field,
-        draws=Draws(options.seed, options.resamples),
+        patient_field=patient_field,
+        draws=Draws(seed, resamples),
     )
-    out = options.out or Path(f"metrics_{safe_name(scored.model)}.csv")
+    out = out or Path(f"metrics_{safe_name(scored.model)}.csv")
     # Before the metrics are computed, which can take hours.
-    check_writable(out, (options.preds, options.refs))
+    check_writable(out, (preds, refs))
     if fields:
         check_fields(fields, scored.fields)
     scored.patients()
     missing = []
-    for name in names:
+    for name in chosen:
         try:
             scored.compute(name)
         except MissingMetricError as error:
@@ -97,7 +119,7 @@ def metrics(options: _Metrics) -> None:
         with replacing(out) as staged:
             scored.table().to_csv(staged, index=False)
         note(f"metrics  {out}")
-        print_document(metrics_document(scored, options.by))
+        print_document(metrics_document(scored, by))
     note_once([*studies.notes, *missing])
     if missing:
         sys.exit(3)

@@ -1,27 +1,19 @@
-"""How a command declares its options: the fields of a class, which is a group of the help.
+"""The options of the commands, in click's own words, and those that several commands share.
 
-The function of a command takes an object of the class (`@options class _Cite`, `@command("cite")`).
-The options of a base class come first in the help, under the base's `GROUP`.
+A command is a function below `@click.command(NAME, cls=GroupedCommand)`, its `@click.argument`s
+and its `@click.option`s, in the order of the help; each is a keyword of the function. A heading of
+the help has a decorator, `partial(click.option, cls=GroupedOption, group=HEADING)`. Options that
+commands share are decorators too, such as `@align_options`. The many options of a run are passed
+on as one: a command takes them as `**values`, and makes `RunOptions(**values)`, a dataclass.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -30,10 +22,8 @@ from judge.text import harmless
 
 if TYPE_CHECKING:
     from judge.comparing.metric_files import MetricFile
-    from judge.stats.significance import Resampling
 
-_Class = TypeVar("_Class", bound=type)
-_DECLARED = "click"
+_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 
 RENAMED = {
     **{
@@ -71,112 +61,40 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+PATH = click.Path(path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
-_TYPES: dict[object, Any] = {
-    int: click.IntRange(min=1),
-    float: FiniteRange(min=0, min_open=True),
-    Path: click.Path(path_type=Path),
-}
+POSITIVE_INTEGER = click.IntRange(min=1)
+POSITIVE = FiniteRange(min=0, min_open=True)
 
 
-class _Option(click.Option):
-    def __init__(self, *names: Any, group: str, **more: Any) -> None:  # noqa: ANN401
-        super().__init__(*names, **more)
+class GroupedOption(click.Option):
+    """An option below a heading of the help."""
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        group: str,
+        **attributes: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*args, **attributes)
         self.group = group
 
 
-def option(declaration: str, help: str, *, rare: bool = False, **more: Any) -> Any:  # noqa: A002, ANN401
-    """Declare an option as the field of a class.
+class OptionDecorator(Protocol):
+    """What `click.option(...)` returns."""
 
-    The declaration is names and value, such as "--timeout SECONDS". The type is that of the field;
-    numbers are positive unless `type` says otherwise. Only --help-all shows a `rare` option.
-    """
-    *names, metavar = declaration.split() if " " in declaration else (declaration, None)
-    more |= {
-        "help": help,
-        "hidden": rare,
-        "show_default": more.get("default") is not None,
-    }
-    return dataclasses.field(
-        metadata={_DECLARED: (names, {"metavar": metavar, **more})}
-    )
+    def __call__(self, command: _Command, /) -> _Command:
+        """Add options to a command."""
 
 
-def argument(metavar: str | None = None, **more: Any) -> Any:  # noqa: ANN401
-    """Declare an argument as the field of a class; one in brackets may be left out."""
-    required = not (metavar or "").startswith("[")
-    more = {"metavar": metavar, "required": required, **more}
-    return dataclasses.field(metadata={_DECLARED: ([], more)})
+def shared_options(options: Sequence[OptionDecorator]) -> OptionDecorator:
+    """Return one decorator of several, which are in the order of the help."""
 
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def options(declared: _Class) -> _Class:
-    """Make a frozen dataclass of a class whose fields are options."""
-    dataclasses.dataclass(frozen=True, kw_only=True)(declared)
-    return declared
-
-
-def parameters(declared: type) -> Iterator[click.Parameter]:
-    """Yield the arguments and options of a class, those of its base classes first."""
-    fields = {
-        field.name: field.metadata[_DECLARED] for field in dataclasses.fields(declared)
-    }
-    hints = get_type_hints(declared)
-    for group in _groups(declared):
-        for name in [
-            name for name in vars(group).get("__annotations__", ()) if name in fields
-        ]:
-            names, more = fields.pop(name)
-            attributes = {**_attributes(hints[name]), **more}
-            if names:
-                title = getattr(group, "GROUP", "Options")
-                yield _Option([name, *names], group=title, **attributes)
-            else:
-                is_several = attributes.pop("multiple", False)
-                yield click.Argument(
-                    [name], nargs=-1 if is_several else 1, **attributes
-                )
-
-
-def _groups(declared: type) -> Iterator[type]:
-    for base in declared.__bases__:
-        yield from _groups(base)
-    yield declared
-
-
-def _attributes(hint: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return click's attributes of an option whose value has this type."""
-    if get_origin(hint) in (UnionType, Union):
-        hint = get_args(hint)[0]
-    if get_origin(hint) is tuple:
-        return {**_attributes(get_args(hint)[0]), "multiple": True}
-    if get_origin(hint) is Literal:
-        return {"type": click.Choice(get_args(hint))}
-    return {"is_flag": True} if hint is bool else {"type": _TYPES.get(hint)}
-
-
-def command(
-    name: str,
-    *,
-    group: click.Group | None = None,
-    **more: Any,  # noqa: ANN401
-) -> Callable[[Callable[[Any], None]], click.Command]:
-    """Return a decorator that makes a command, in a group, of a function of an options class."""
-
-    def decorate(run: Callable[[Any], None]) -> click.Command:
-        declared = get_type_hints(run)["options"]
-
-        def callback(**values: Any) -> None:  # noqa: ANN401
-            run(declared(**values))
-
-        params = [*parameters(declared)]
-        made = GroupedCommand(
-            name, params=params, callback=callback, help=run.__doc__, **more
-        )
-        if group is not None:
-            group.add_command(made)
-        return made
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
 
     return decorate
 
@@ -229,20 +147,26 @@ def grouped_help(ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return each group's options with their help, but for hidden ones."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for param in ctx.command.get_params(ctx):
-        if not isinstance(param, click.Option):
-            continue
-        record = param.get_help_record(ctx)
-        # A hidden option has none.
-        if record is not None:
-            group = getattr(param, "group", "Help")
-            groups.setdefault(group, []).append(record)
+        if isinstance(param, click.Option):
+            record = param.get_help_record(ctx)
+            # A hidden option has none.
+            if record is not None:
+                groups.setdefault(_group_of(param), []).append(record)
     return groups
+
+
+def _group_of(option: click.Option) -> str:
+    if isinstance(option, GroupedOption):
+        return option.group
+    if "--help" in option.opts or option is _HELP_ALL:
+        return "Help"
+    return "Options"
 
 
 def show_rare(command: click.Command) -> None:
     """Have the help of a command show its rarely used options."""
     for param in command.params:
-        if isinstance(param, _Option):
+        if isinstance(param, click.Option):
             param.hidden = False
 
 
@@ -306,35 +230,10 @@ def require(holds: bool, needed: str, *fields: str) -> None:  # noqa: FBT001
             raise click.UsageError(f"{param.opts[0]} goes with {needed}")
 
 
-def format_option(*forms: str, text: str = "") -> Any:  # noqa: ANN401
-    """Declare `--format` with its forms, the usual one first; `text` explains some of them."""
-    help_text = f"What to print.{text and ' '}{text}"
-    return option("--format", help_text, type=click.Choice(forms), default=forms[0])
-
-
-def table_option(*tables: str) -> Any:  # noqa: ANN401
-    """Declare `--table` of a command that prints these tables."""
-
-    def choose(ctx: Any, param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
-        names = _split(ctx, param, value)
-        for name in names:
-            if name not in tables:
-                known = ", ".join(tables)
-                raise click.BadParameter(
-                    f"there is no table {name!r}; there are: {known}"
-                )
-        return names
-
-    help_text = f"Print this table alone (repeatable): {', '.join(tables)}."
-    return option("--table NAME", help_text, callback=choose)
-
-
-def list_option(declaration: str, help: str) -> Any:  # noqa: A002, ANN401
-    """Declare an option that is repeated, or has several values between commas."""
-    return option(declaration, help, callback=_split)
-
-
-def _split(_ctx: Any, _param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
+def split_commas(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the values of an option that is repeated, or has several between commas."""
     names: list[str] = []
     for part in value:
         names += [name.strip() for name in part.split(",")]
@@ -343,33 +242,29 @@ def _split(_ctx: Any, _param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  
     return tuple(names)
 
 
-def by_option(help: str, **more: Any) -> Any:  # noqa: A002, ANN401
-    """Declare `--by`: a table for each time it is given, of the combinations of fields for `a,b`.
+def groupings(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the groupings of `--by FIELD[,FIELD]`, each its fields with commas between them.
 
-    The value is a tuple of groupings, each its fields with commas between them.
+    Each has a table, of the combinations of its fields.
     """
-
-    def groupings(ctx: Any, param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
-        return tuple(",".join(_split(ctx, param, (grouping,))) for grouping in value)
-
-    return option("--by FIELD[,FIELD]", help, multiple=True, callback=groupings, **more)
+    return tuple(",".join(split_commas(ctx, param, (fields,))) for fields in value)
 
 
-def pairs_option(
-    declaration: str,
-    help: str,  # noqa: A002
-    *,
-    keys: Iterable[str] = (),
-    parse: Callable[[str], object] | None = None,
-) -> Any:  # noqa: ANN401
-    """Declare an option KEY=VALUE that is repeated; its value is a dictionary.
+def key_values(
+    *, keys: Iterable[str] = (), parse: Callable[[str], object] | None = None
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, Any]]:
+    """Return a callback that makes a dictionary of an option KEY=VALUE that is repeated.
 
     Without `keys` any are allowed; of those, `context` may be repeated and is a tuple. `parse`
     makes the value of its text; without it a key alone has the value None.
     """
-    form = declaration.split()[1]
 
-    def convert(_ctx: Any, _param: Any, value: tuple[str, ...]) -> dict[str, Any]:  # noqa: ANN401
+    def convert(
+        _ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+    ) -> dict[str, Any]:
+        form = param.metavar
         pairs: dict[str, Any] = {}
         for pair in value:
             key, equals, text = pair.partition("=")
@@ -389,110 +284,202 @@ def pairs_option(
             )
         return pairs
 
-    return option(declaration, help, multiple=True, callback=convert)
+    return convert
 
 
-def cache_option() -> Any:  # noqa: ANN401
-    """Declare `--cache`."""
-    text = "The folder of cached answers. Default: the user's cache folder."
-    return option("--cache DIR", text, envvar="JUDGE_CACHE", show_envvar=True)
+def format_option(
+    forms: Sequence[str], *, text: str = "", group: str = "Options"
+) -> OptionDecorator:
+    """Return `--format` with its forms, the usual one first; `text` explains some of them."""
+    help_text = "What to print."
+    if text:
+        help_text += f" {text}"
+    return click.option(
+        "--format",
+        "form",
+        cls=GroupedOption,
+        group=group,
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        help=help_text,
+    )
 
 
-def figures_option(shown: str = "") -> Any:  # noqa: ANN401
-    """Declare `--figures`; `shown` says what the figures show."""
-    text = "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)"
-    return option("--figures DIR", f"{text}{shown and ': '}{shown}.", type=NEW_FOLDER)
+def table_option(tables: Sequence[str], *, group: str = "Options") -> OptionDecorator:
+    """Return `--table` of a command that prints these tables."""
+
+    def choose(
+        ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        names = split_commas(ctx, param, value)
+        for name in names:
+            if name not in tables:
+                listed = ", ".join(tables)
+                raise click.BadParameter(
+                    f"there is no table {name!r}; there are: {listed}"
+                )
+        return names
+
+    return click.option(
+        "--table",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        multiple=True,
+        callback=choose,
+        help=f"Print this table alone (repeatable): {', '.join(tables)}.",
+    )
 
 
-def patient_option() -> Any:  # noqa: ANN401
-    """Declare `--patient-field`."""
-    return option(
-        "--patient-field FIELD",
-        "The field that names the patient, by whom studies are resampled; `none` treats studies as "
-        "independent. Default: patient, patient_id, subject_id or subject, if there.",
+def cache_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--cache`."""
+    return click.option(
+        "--cache",
+        cls=GroupedOption,
+        group=group,
+        type=PATH,
+        metavar="DIR",
+        envvar="JUDGE_CACHE",
+        show_envvar=True,
+        help="The folder of cached answers. Default: the user's cache folder.",
+    )
+
+
+def figures_option(shown: str = "", *, group: str = "Options") -> OptionDecorator:
+    """Return `--figures`; `shown` says what the figures show."""
+    help_text = "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)"
+    if shown:
+        help_text += f": {shown}"
+    return click.option(
+        "--figures",
+        cls=GroupedOption,
+        group=group,
+        type=NEW_FOLDER,
+        metavar="DIR",
+        help=f"{help_text}.",
+    )
+
+
+def patient_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--patient-field`."""
+    return click.option(
+        "--patient-field",
+        cls=GroupedOption,
+        group=group,
+        metavar="FIELD",
+        help=(
+            "The field that names the patient, by whom studies are resampled; `none` treats "
+            "studies as independent. Default: patient, patient_id, subject_id or subject, if "
+            "there."
+        ),
     )
 
 
 _SEED = 20_260_101  # That of judge.stats.intervals, whose import would slow every help down.
 
 
-def seed_option() -> Any:  # noqa: ANN401
-    """Declare `--seed`."""
-    text = "Random seed of bootstraps and permutation tests."
-    return option("--seed N", text, type=click.IntRange(min=0), default=_SEED)
+def seed_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--seed`."""
+    return click.option(
+        "--seed",
+        cls=GroupedOption,
+        group=group,
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=_SEED,
+        show_default=True,
+        help="Random seed of bootstraps and permutation tests.",
+    )
 
 
-def resamples_option() -> Any:  # noqa: ANN401
-    """Declare `--resamples`."""
-    return option(
-        "--resamples N",
-        "Bootstrap resamples for the intervals. Default: 10000, or 1000 for more than 1,500 "
-        "patients or studies and in judge validate.",
+def resamples_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--resamples`."""
+    return click.option(
+        "--resamples",
+        cls=GroupedOption,
+        group=group,
         type=click.IntRange(min=100),
+        metavar="N",
+        help=(
+            "Bootstrap resamples for the intervals. Default: 10000, or 1000 for more than 1,500 "
+            "patients or studies and in judge validate."
+        ),
     )
 
 
-@options
-class AllowOptions:
-    """What may differ between runs that are compared."""
-
-    GROUP = "Studies"
-
-    allow: tuple[Literal["judge", "prompt", "references"], ...] = option(
-        "--allow", "Compare runs although this differs between them (repeatable)."
-    )
-
-
-@options
-class AlignOptions(AllowOptions):
-    """Which studies of several runs are compared."""
-
-    common: bool = option("--common", "Compare only the studies that all runs have.")
+resampling_options = shared_options(
+    [
+        patient_option(group="Statistics"),
+        resamples_option(group="Statistics"),
+        seed_option(group="Statistics"),
+    ]
+)
+"""How intervals are resampled: `patient_field`, `resamples`, `seed`."""
 
 
-@options
-class ResamplingOptions:
-    """How intervals are resampled."""
+_studies_option = partial(click.option, cls=GroupedOption, group="Studies")
 
-    GROUP = "Statistics"
+allow_option = _studies_option(
+    "--allow",
+    type=click.Choice(["judge", "prompt", "references"]),
+    multiple=True,
+    help="Compare runs although this differs between them (repeatable).",
+)
+"""What may differ between runs that are compared: `allow`."""
 
-    patient_field: str | None = patient_option()
-    resamples: int | None = resamples_option()
-    seed: int = seed_option()
+align_options = shared_options(
+    [
+        allow_option,
+        _studies_option(
+            "--common",
+            is_flag=True,
+            help="Compare only the studies that all runs have.",
+        ),
+    ]
+)
+"""Which studies of several runs are compared: `allow`, `common`."""
 
-    def resampling(self) -> Resampling:
-        """Return how to resample."""
-        from judge.stats.significance import Resampling
+_metrics_option = partial(click.option, cls=GroupedOption, group="Metrics")
 
-        names = [field.name for field in dataclasses.fields(Resampling)]
-        values = {name: getattr(self, name, None) for name in names}
-        return Resampling(
-            **{name: value for name, value in values.items() if value is not None}
-        )
+metric_file_options = shared_options(
+    [
+        _metrics_option(
+            "--metrics",
+            "files",
+            multiple=True,
+            metavar="FILE",
+            help=(
+                "Other metrics of the same studies: CSV, TSV, Parquet or JSON with study_id, model "
+                "(if several) and one column a metric (repeatable)."
+            ),
+        ),
+        _metrics_option(
+            "--higher-is-better",
+            "higher",
+            multiple=True,
+            metavar="NAME",
+            callback=split_commas,
+            help="A column of --metrics in which higher is better, if its name does not say so.",
+        ),
+        _metrics_option(
+            "--lower-is-better",
+            "lower",
+            multiple=True,
+            metavar="NAME",
+            callback=split_commas,
+            help="The same for lower is better.",
+        ),
+    ]
+)
+"""Other metrics that were computed elsewhere: `files`, `higher`, `lower`."""
 
 
-@options
-class MetricFileOptions:
-    """Other metrics that were computed elsewhere."""
+def read_metric_files(
+    files: tuple[str, ...], *, higher: tuple[str, ...], lower: tuple[str, ...]
+) -> list[MetricFile]:
+    """Read the files of `--metrics`; raises `JudgeError` as `read_metrics` does."""
+    from judge.comparing import metric_files
 
-    GROUP = "Metrics"
-
-    files: tuple[str, ...] = option(
-        "--metrics FILE",
-        "Other metrics of the same studies: CSV, TSV, Parquet or JSON with study_id, model (if "
-        "several) and one column a metric (repeatable).",
-    )
-    higher: tuple[str, ...] = list_option(
-        "--higher-is-better NAME",
-        "A column of --metrics in which higher is better, if its name does not say so.",
-    )
-    lower: tuple[str, ...] = list_option(
-        "--lower-is-better NAME", "The same for lower is better."
-    )
-
-    def read_files(self) -> list[MetricFile]:
-        """Read the metric files; raises `JudgeError` as `read_metrics` does."""
-        from judge.comparing import metric_files
-
-        require(bool(self.files), "--metrics", "higher", "lower")
-        return metric_files.read_files(self.files, higher=self.higher, lower=self.lower)
+    require(bool(files), "--metrics", "higher", "lower")
+    return metric_files.read_files(files, higher=higher, lower=lower)

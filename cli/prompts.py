@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 import judge
-from judge.cli.options import argument, command, option, options
+from judge.cli.options import PATH, GroupedCommand
 from judge.cli.output import note
 from judge.prompts import every, file_of, load, of_plugins, official
 from judge.types import JudgeError
@@ -34,19 +34,17 @@ def list_() -> None:
             click.echo(f"{name}  {about}")
 
 
-@options
-class _Show:
-    name: str = argument("NAME|FILE")
-    file: bool = option(
-        "--file", "Print the YAML file itself, to start your own prompt from."
-    )
-
-
-@command("show", group=prompts, short_help="Show a prompt as it is sent.")
-def show(options: _Show) -> None:
+@prompts.command("show", cls=GroupedCommand, short_help="Show a prompt as it is sent.")
+@click.argument("name", metavar="NAME|FILE")
+@click.option(
+    "--file",
+    is_flag=True,
+    help="Print the YAML file itself, to start your own prompt from.",
+)
+def show(*, name: str, file: bool) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
-    path_or_name = of_plugins().get(options.name, options.name)
-    path = file_of(path_or_name) if options.file else None
+    path_or_name = of_plugins().get(name, name)
+    path = file_of(path_or_name) if file else None
     prompt = load(path_or_name, os.environ)
     if path is not None:
         click.echo(path.read_text("utf-8"), nl=False)
@@ -55,40 +53,41 @@ def show(options: _Show) -> None:
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
 
-@options
-class _Fetch:
-    name: str = argument()
-    origin: Path | None = option(
-        "--from FILE",
-        "Take a copy of the authors' file, or the folder of their files, instead.",
-    )
-
-
-@command("fetch", group=prompts, short_help="Download an official prompt.")
-def fetch(options: _Fetch) -> None:
+@prompts.command("fetch", cls=GroupedCommand, short_help="Download an official prompt.")
+@click.argument("name")
+@click.option(
+    "--from",
+    "origin",
+    type=PATH,
+    metavar="FILE",
+    help="Take a copy of the authors' file, or the folder of their files, instead.",
+)
+def fetch(*, name: str, origin: Path | None) -> None:
     """Download the official prompt NAME from its authors' source.
 
     The source is checked against the known text, never run, and kept in the user's configuration
     folder (JUDGE_CONFIG).
     """
-    prompt, folder = official.fetch(options.name, options.origin, os.environ)
-    click.echo(f"{options.name} ({prompt.digest}) is now in {folder}")
+    prompt, folder = official.fetch(name, origin, os.environ)
+    click.echo(f"{name} ({prompt.digest}) is now in {folder}")
 
 
-@options
-class _Examples:
-    out: Path = option("--out DIR", "The folder to make.", default="examples")
-
-
-@command("examples")
-def examples(options: _Examples) -> None:
+@click.command("examples", cls=GroupedCommand)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    default="examples",
+    show_default=True,
+    help="The folder to make.",
+)
+def examples(*, out: Path) -> None:
     """Copy fifteen made-up studies, with models' reports and readers' annotations, into a folder.
 
     \b
     judge examples
     judge green examples/preds.json examples/refs.json
     """
-    out = options.out
     # In the package, or beside it in a checkout.
     folders = [Path(folder, "examples") for folder in judge.__path__]
     source = next(folder for folder in folders if folder.is_dir())

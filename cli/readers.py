@@ -8,45 +8,55 @@ import click
 
 from judge.cli.options import (
     NEW_FOLDER,
-    argument,
-    command,
+    PATH,
+    POSITIVE_INTEGER,
+    GroupedCommand,
     format_option,
-    list_option,
-    option,
-    options,
+    split_commas,
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import encoding_option, section_option
 
 
-@options
-class _Import:
-    layout: str = argument("LAYOUT")
-    files: tuple[str, ...] = argument("FILE...")
-    out: Path = option(
-        "--out DIR",
-        "The folder for the runs, one a reader; new or empty.",
-        type=NEW_FOLDER,
-        required=True,
-    )
-    model: str | None = option(
-        "--model NAME",
-        "The model that wrote the candidates. Default: the field model, else from the file name.",
-    )
-    section: str | None = section_option(
-        "The part of the reports that was read. Default: report; impression for refisco."
-    )
-    reader: str | None = option(
-        "--reader NAME",
+@click.command("import", cls=GroupedCommand)
+@click.argument("layout", metavar="LAYOUT")
+@click.argument("files", nargs=-1, metavar="FILE...", required=True)
+@click.option(
+    "--out",
+    type=NEW_FOLDER,
+    metavar="DIR",
+    required=True,
+    help="The folder for the runs, one a reader; new or empty.",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="The model that wrote the candidates. Default: the field model, else from the file name.",
+)
+@section_option(
+    help="The part of the reports that was read. Default: report; impression for refisco."
+)
+@click.option(
+    "--reader",
+    metavar="NAME",
+    help=(
         "The reader's name for radevalx (default: the file's name); with readings, import only "
-        "this reader.",
-    )
-    encoding: str | None = encoding_option()
-    form: str = format_option("table", "json")
-
-
-@command("import")
-def import_(options: _Import) -> None:
+        "this reader."
+    ),
+)
+@encoding_option()
+@format_option(["table", "json"])
+def import_(
+    *,
+    layout: str,
+    files: tuple[str, ...],
+    out: Path,
+    model: str | None,
+    section: str | None,
+    reader: str | None,
+    encoding: str | None,
+    form: str,
+) -> None:
     """Import radiologists' annotations as runs, one a reader, which every command opens.
 
     LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), auto
@@ -63,13 +73,7 @@ def import_(options: _Import) -> None:
     from judge.studies.sections import known_section
     from judge.tables.run import readers_document
 
-    layout, files, reader, model = (
-        options.layout,
-        options.files,
-        options.reader,
-        options.model,
-    )
-    section = known_section(options.section)
+    section = known_section(section)
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")
@@ -77,43 +81,54 @@ def import_(options: _Import) -> None:
         readings, inputs = annotation_store.finished(run, reader)
         model = model or run.manifest.model
     else:
-        layout, readings, inputs = datasets.read(
-            layout, files, reader, options.encoding
-        )
+        layout, readings, inputs = datasets.read(layout, files, reader, encoding)
     runs = write_runs(
         layout,
         readings,
         inputs,
-        options.out,
+        out,
         model=model,
         section=section,
     )
     data = [{"run": str(run.path), **run.summary().plain()} for run in runs]
-    print_document(readers_document(runs, layout), options.form, data)
+    print_document(readers_document(runs, layout), form, data)
     for run in runs:
         note(f"run folder  {run.path}")
 
 
-@options
-class _Sample:
-    run: Path = argument()
-    n: int | None = option(
-        "-n N",
-        "Studies in all, with those drawn before. Default: show the run's sample.",
-    )
-    by: tuple[str, ...] = list_option(
-        "--by FIELD",
+@click.command("sample", cls=GroupedCommand)
+@click.argument("run", type=PATH)
+@click.option(
+    "-n",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    help="Studies in all, with those drawn before. Default: show the run's sample.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="FIELD",
+    callback=split_commas,
+    help=(
         "Draw from each group of studies by this field (repeatable, or with commas), about in "
-        "proportion to its size. Default: study_class.",
-    )
-    seed: int | None = option(
-        "--seed N", "Random seed of the order. Default: 1.", type=click.IntRange(min=0)
-    )
-    form: str = format_option("table", "json")
-
-
-@command("sample")
-def sample(options: _Sample) -> None:
+        "proportion to its size. Default: study_class."
+    ),
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Random seed of the order. Default: 1.",
+)
+@format_option(["table", "json"])
+def sample(
+    *,
+    run: Path,
+    n: int | None,
+    by: tuple[str, ...],
+    seed: int | None,
+    form: str,
+) -> None:
     """Draw N studies of RUN at random, in the order in which readers should read them.
 
     The sample is saved with the run. A larger sample begins with the studies of the smaller one,
@@ -128,9 +143,6 @@ def sample(options: _Sample) -> None:
     from judge.running.folder import RunFolder
     from judge.tables.run import sample_document
 
-    path = options.run
-    data = described(
-        path, sampled(RunFolder.open(path), options.n, options.by, options.seed)
-    )
-    print_document(sample_document(data), options.form, data)
-    note(f"sample saved in {path / SAMPLE}")
+    data = described(run, sampled(RunFolder.open(run), n, by, seed))
+    print_document(sample_document(data), form, data)
+    note(f"sample saved in {run / SAMPLE}")

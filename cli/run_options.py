@@ -6,21 +6,26 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from judge.cli.options import (
+    PATH,
+    POSITIVE,
+    POSITIVE_INTEGER,
     FiniteRange,
-    argument,
-    by_option,
+    GroupedOption,
+    OptionDecorator,
     cache_option,
     format_option,
-    option,
-    options,
-    pairs_option,
+    groupings,
+    key_values,
     require,
+    shared_options,
 )
 from judge.cli.output import note
 from judge.jsonio import json_or_word
@@ -35,16 +40,22 @@ if TYPE_CHECKING:
 
 ROLES = ("id", "candidate", "reference", "class", "patient")
 _ALL_ROLES = (*ROLES, "prior", "context")
-_AT_LEAST_0 = click.IntRange(min=0)
 
 
-def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
-    """Declare `--column` for fields of such roles; `text` explains some of them."""
-    return pairs_option(
-        "--column ROLE=NAME",
-        f"The field NAME holds the ROLE: {', '.join(roles)} (repeatable).{text and ' '}{text} "
-        "Default: the usual names. Example: --column id=accession",
-        keys=roles,
+def column_option(*roles: str, text: str = "", group: str) -> OptionDecorator:
+    """Return `--column` for fields of such roles; `text` explains some of them."""
+    help_text = f"The field NAME holds the ROLE: {', '.join(roles)} (repeatable)."
+    if text:
+        help_text += f" {text}"
+    return click.option(
+        "--column",
+        "columns",
+        cls=GroupedOption,
+        group=group,
+        multiple=True,
+        metavar="ROLE=NAME",
+        callback=key_values(keys=roles),
+        help=f"{help_text} Default: the usual names. Example: --column id=accession",
     )
 
 
@@ -59,18 +70,9 @@ def column_values(columns: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def encoding_option() -> Any:  # noqa: ANN401
-    """Declare `--encoding`."""
-    return option(
-        "--encoding NAME",
-        "The encoding of text files that are not in UTF-8, such as cp1252, which Excel writes on "
-        "Windows.",
-        rare=True,
-        callback=_known_encoding,
-    )
-
-
-def _known_encoding(_context: Any, _option: Any, name: str | None) -> str | None:  # noqa: ANN401
+def _known_encoding(
+    _ctx: click.Context, _param: click.Parameter, name: str | None
+) -> str | None:
     from judge.studies.load import check_encoding
 
     if name is not None:
@@ -78,33 +80,75 @@ def _known_encoding(_context: Any, _option: Any, name: str | None) -> str | None
     return name
 
 
-def section_option(help: str) -> Any:  # noqa: A002, ANN401
-    """Declare `--section`."""
-    return option(f"--section {'|'.join(SECTION_NAMES)}", help)
+def encoding_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--encoding`."""
+    return click.option(
+        "--encoding",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        callback=_known_encoding,
+        hidden=True,
+        help=(
+            "The encoding of text files that are not in UTF-8, such as cp1252, which Excel writes "
+            "on Windows."
+        ),
+    )
 
 
-@options
+def section_option(*, help: str, group: str = "Options") -> OptionDecorator:  # noqa: A002
+    """Return `--section`."""
+    return click.option(
+        "--section",
+        cls=GroupedOption,
+        group=group,
+        metavar="|".join(SECTION_NAMES),
+        help=help,
+    )
+
+
+_reports_option = partial(click.option, cls=GroupedOption, group="Reports")
+
+report_options = shared_options(
+    [
+        section_option(
+            group="Reports",
+            help=(
+                "The part of the reports to use. Default: findings if most references have them, "
+                "else the whole report."
+            ),
+        ),
+        _reports_option(
+            "--model",
+            metavar="NAME",
+            help=(
+                "The model that wrote the candidates. Default: the field model, else from the file "
+                "name (maira2 for preds_maira2.json)."
+            ),
+        ),
+        _reports_option(
+            "--allow-missing",
+            is_flag=True,
+            help=(
+                "Skip studies that are missing from the other file or lack the section; they are "
+                "counted."
+            ),
+        ),
+        encoding_option(group="Reports"),
+    ]
+)
+"""Which reports, and how they are read: with a `column_option`, the fields of `ReportOptions`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """Which reports, and how they are read."""
+    """The values of `column_option` and `report_options`."""
 
-    GROUP = "Reports"
-
-    columns: Mapping[str, Any] = column_option(*ROLES)
-    section: str | None = section_option(
-        "The part of the reports to use. Default: findings if most references have them, else the "
-        "whole report."
-    )
-    model: str | None = option(
-        "--model NAME",
-        "The model that wrote the candidates. Default: the field model, else from the file name "
-        "(maira2 for preds_maira2.json).",
-    )
-    allow_missing: bool = option(
-        "--allow-missing",
-        "Skip studies that are missing from the other file or lack the section; they are counted.",
-    )
-
-    encoding: str | None = encoding_option()
+    columns: Mapping[str, Any]
+    section: str | None
+    model: str | None
+    allow_missing: bool
+    encoding: str | None
 
     def report_values(self) -> dict[str, Any]:
         """Return the options as `ReportSettings` has them."""
@@ -117,26 +161,45 @@ class ReportOptions:
         }
 
 
-@options
+_studies_option = partial(click.option, cls=GroupedOption, group="Studies")
+
+study_options = shared_options(
+    [
+        _studies_option(
+            "--references",
+            type=click.Choice(["best", "mean"]),
+            help=(
+                "REFS has several references a study (a list of texts, or several records of one "
+                "id): take the numbers of the reference with the best score, or the mean."
+            ),
+        ),
+        _studies_option(
+            "--limit",
+            type=POSITIVE_INTEGER,
+            metavar="N",
+            help="Only N studies, drawn at random but the same each time.",
+        ),
+        _studies_option(
+            "--shard",
+            metavar="I/N",
+            hidden=True,
+            help=(
+                "Only the I-th of N parts of the studies, such as 3/8, one a machine; judge merge "
+                "joins them."
+            ),
+        ),
+    ]
+)
+"""Which studies of the reports: the further fields of `StudyOptions`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyOptions(ReportOptions):
-    """Which studies of the reports."""
+    """The values of `column_option`, `report_options` and `study_options`."""
 
-    GROUP = "Studies"
-
-    references: Literal["best", "mean"] | None = option(
-        "--references",
-        "REFS has several references a study (a list of texts, or several records of one id): take "
-        "the numbers of the reference with the best score, or the mean.",
-    )
-    limit: int | None = option(
-        "--limit N", "Only N studies, drawn at random but the same each time."
-    )
-    shard: str | None = option(
-        "--shard I/N",
-        "Only the I-th of N parts of the studies, such as 3/8, one a machine; judge merge joins "
-        "them.",
-        rare=True,
-    )
+    references: Literal["best", "mean"] | None
+    limit: int | None
+    shard: str | None
 
     def report_values(self) -> dict[str, Any]:
         """Return the options as `ReportSettings` has them.
@@ -153,139 +216,199 @@ class StudyOptions(ReportOptions):
         }
 
 
-@options
-class ContextOptions:
-    """What the judge is shown beside the two reports."""
+_judge_option = partial(click.option, cls=GroupedOption, group="Judge")
 
-    GROUP = "Studies"
+judge_options = shared_options(
+    [
+        _judge_option(
+            "--judge",
+            metavar="JUDGE",
+            help=(
+                "Who judges: lexicon (built in, the default) or lexicon:FILE; a model behind an "
+                "API, such as gpt-6-luna, claude-haiku-5-5, gemini-3.5-flash-lite or "
+                "azure:DEPLOYMENT; vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster) or "
+                "hf:MODEL (in this process), where MODEL is a Hugging Face name or a folder."
+            ),
+        ),
+        _judge_option(
+            "--prompt",
+            metavar="NAME|FILE",
+            help="The prompt, for judges that read one; judge prompts list names them.",
+        ),
+        _judge_option(
+            "--base-url",
+            multiple=True,
+            metavar="URL",
+            help=(
+                "The model's server, which speaks OpenAI's protocol; several share the load. "
+                "Default: the provider of the model. The key is read from OPENAI_API_KEY, "
+                "ANTHROPIC_API_KEY, GEMINI_API_KEY, AZURE_OPENAI_API_KEY or VLLM_API_KEY."
+            ),
+        ),
+        _judge_option(
+            "--server",
+            multiple=True,
+            metavar="KEY[=VALUE]",
+            callback=key_values(),
+            help=(
+                "A setting of the server that judge starts (repeatable): any flag of vllm serve, "
+                "such as tensor-parallel-size=2 or enforce-eager; batch-invariant for the same "
+                "answer twice on a GPU; for ray: also address=HOST:PORT, replicas=N or N-M, "
+                "gpus-per-replica=0, routing=prefix, application=NAME (one that runs) and "
+                "http=HOST:PORT."
+            ),
+        ),
+        _judge_option(
+            "--max-tokens",
+            type=POSITIVE_INTEGER,
+            metavar="N",
+            help=(
+                "The longest answer in tokens, reasoning included; longer ones are unparsed. "
+                "Default: 2048, 25000 for models that reason, 8192 for models of an API that judge "
+                "does not know."
+            ),
+        ),
+        _judge_option(
+            "--reasoning-effort",
+            metavar="EFFORT",
+            help=(
+                "How long the model may reason: none, minimal, low, medium, high, ... as it takes "
+                "them. Default: the least that it has."
+            ),
+        ),
+        _judge_option(
+            "--service-tier",
+            metavar="TIER",
+            hidden=True,
+            help=(
+                "What the provider is to serve requests as; flex (OpenAI, Google) has the price of "
+                "a batch and answers later. It changes no answer."
+            ),
+        ),
+        _judge_option(
+            "--temperature",
+            type=FiniteRange(0, 2),
+            metavar="NUMBER",
+            help="Sampling temperature. Default: 0, the likeliest answer.",
+        ),
+        _judge_option(
+            "--body",
+            multiple=True,
+            metavar="KEY=JSON",
+            callback=key_values(parse=json_or_word),
+            help=(
+                "A further parameter of each request (repeatable): top_p=0.9, seed=1, top_k=20, ..."
+            ),
+        ),
+        _judge_option(
+            "--reply",
+            type=click.Choice(["auto", "text", "structured"]),
+            default="auto",
+            show_default=True,
+            hidden=True,
+            help=(
+                "Ask for text in the rubric's layout, or for JSON (by schema or plain). auto: text "
+                "from GREEN models and hf:, else structured."
+            ),
+        ),
+    ]
+)
+"""Who answers, how it is reached, and how answers are sampled."""
 
-    no_context: bool = option(
-        "--no-context", "Show the judge nothing but the two reports."
-    )
-    modality: str | None = option(
-        "--modality xr|ct|mr|us|mg",
-        "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest radiographs "
-        "only.",
-    )
+_run_option = partial(click.option, cls=GroupedOption, group="Run")
+
+running_options = shared_options(
+    [
+        _run_option(
+            "--max-cost",
+            type=POSITIVE,
+            metavar="DOLLARS",
+            help="Stop before these studies cost more than this, earlier commands included.",
+        ),
+        _run_option(
+            "--dry-run",
+            is_flag=True,
+            help="Show what would be asked, what is cached and what it may cost; ask nothing.",
+        ),
+        _run_option(
+            "--concurrency",
+            type=POSITIVE_INTEGER,
+            metavar="N",
+            help="The most requests at a time. Default: 16, or 128 for each vLLM.",
+        ),
+        _run_option(
+            "--min-coverage",
+            type=FiniteRange(0, 1),
+            metavar="SHARE",
+            default=0.99,
+            show_default=True,
+            help="Exit with code 3 if a smaller share of the studies could be scored.",
+        ),
+        cache_option(group="Run"),
+        _run_option(
+            "--timeout",
+            type=POSITIVE,
+            metavar="SECONDS",
+            default=120.0,
+            show_default=True,
+            hidden=True,
+            help="How long to wait for an answer before asking again.",
+        ),
+        _run_option(
+            "--max-outage",
+            type=FiniteRange(0),
+            metavar="MINUTES",
+            default=30.0,
+            show_default=True,
+            hidden=True,
+            help="How long to wait for a server that does not respond before stopping.",
+        ),
+        _run_option(
+            "--reask",
+            type=click.IntRange(min=0),
+            metavar="N",
+            default=1,
+            show_default=True,
+            hidden=True,
+            help="How often to ask again after an answer that cannot be read.",
+        ),
+        _run_option(
+            "--give-up-after",
+            type=click.IntRange(min=0),
+            metavar="N",
+            default=50,
+            show_default=True,
+            hidden=True,
+            help="Stop if over half of the first N answers cannot be read; 0: never.",
+        ),
+    ]
+)
+"""How a run goes, and what it may cost."""
 
 
-@options
+@dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """Who answers, how it is reached, and how answers are sampled."""
+    """The values of `judge_options` and `running_options`."""
 
-    GROUP = "Judge"
-
-    judge: str | None = option(
-        "--judge JUDGE",
-        "Who judges: lexicon (built in, the default) or lexicon:FILE; a model behind an API, such "
-        "as gpt-6-luna, claude-haiku-5-5, gemini-3.5-flash-lite or azure:DEPLOYMENT; vllm:MODEL "
-        "(starts vLLM), ray:MODEL (on a Ray cluster) or hf:MODEL (in this process), where MODEL is "
-        "a Hugging Face name or a folder.",
-    )
-    prompt: str | None = option(
-        "--prompt NAME|FILE",
-        "The prompt, for judges that read one; judge prompts list names them.",
-    )
-    base_url: tuple[str, ...] = option(
-        "--base-url URL",
-        "The model's server, which speaks OpenAI's protocol; several share the load. Default: the "
-        "provider of the model. The key is read from OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-        "GEMINI_API_KEY, AZURE_OPENAI_API_KEY or VLLM_API_KEY.",
-    )
-    server: Mapping[str, str | None] = pairs_option(
-        "--server KEY[=VALUE]",
-        "A setting of the server that judge starts (repeatable): any flag of vllm serve, such as "
-        "tensor-parallel-size=2 or enforce-eager; batch-invariant for the same answer twice on a "
-        "GPU; for ray: also address=HOST:PORT, replicas=N or N-M, gpus-per-replica=0, "
-        "routing=prefix, application=NAME (one that runs) and http=HOST:PORT.",
-    )
-    max_tokens: int | None = option(
-        "--max-tokens N",
-        "The longest answer in tokens, reasoning included; longer ones are unparsed. Default: "
-        "2048, 25000 for models that reason, 8192 for models of an API that judge does not know.",
-    )
-    reasoning_effort: str | None = option(
-        "--reasoning-effort EFFORT",
-        "How long the model may reason: none, minimal, low, medium, high, ... as it takes them. "
-        "Default: the least that it has.",
-    )
-    service_tier: str | None = option(
-        "--service-tier TIER",
-        "What the provider is to serve requests as; flex (OpenAI, Google) has the price of a batch "
-        "and answers later. It changes no answer.",
-        rare=True,
-    )
-    temperature: float | None = option(
-        "--temperature NUMBER",
-        "Sampling temperature. Default: 0, the likeliest answer.",
-        type=FiniteRange(0, 2),
-    )
-    body: Mapping[str, object] = pairs_option(
-        "--body KEY=JSON",
-        "A further parameter of each request (repeatable): top_p=0.9, seed=1, top_k=20, ...",
-        parse=json_or_word,
-    )
-    reply: Literal["auto", "text", "structured"] = option(
-        "--reply",
-        "Ask for text in the rubric's layout, or for JSON (by schema or plain). auto: "
-        "text from GREEN models and hf:, else structured.",
-        rare=True,
-        default="auto",
-    )
-
-
-@options
-class RunningOptions(JudgeOptions):
-    """How a run goes, and what it may cost."""
-
-    GROUP = "Run"
-
-    max_cost: float | None = option(
-        "--max-cost DOLLARS",
-        "Stop before these studies cost more than this, earlier commands included.",
-    )
-    dry_run: bool = option(
-        "--dry-run",
-        "Show what would be asked, what is cached and what it may cost; ask nothing.",
-    )
-    concurrency: int | None = option(
-        "--concurrency N",
-        "The most requests at a time. Default: 16, or 128 for each vLLM.",
-    )
-    min_coverage: float = option(
-        "--min-coverage SHARE",
-        "Exit with code 3 if a smaller share of the studies could be scored.",
-        type=FiniteRange(0, 1),
-        default=0.99,
-    )
-    cache: Path | None = cache_option()
-    timeout: float = option(
-        "--timeout SECONDS",
-        "How long to wait for an answer before asking again.",
-        rare=True,
-        default=120.0,
-    )
-    max_outage: float = option(
-        "--max-outage MINUTES",
-        "How long to wait for a server that does not respond before stopping.",
-        rare=True,
-        type=FiniteRange(0),
-        default=30.0,
-    )
-    reask: int = option(
-        "--reask N",
-        "How often to ask again after an answer that cannot be read.",
-        rare=True,
-        type=_AT_LEAST_0,
-        default=1,
-    )
-    give_up_after: int = option(
-        "--give-up-after N",
-        "Stop if over half of the first N answers cannot be read; 0: never.",
-        rare=True,
-        type=_AT_LEAST_0,
-        default=50,
-    )
+    judge: str | None
+    prompt: str | None
+    base_url: tuple[str, ...]
+    server: Mapping[str, str | None]
+    max_tokens: int | None
+    reasoning_effort: str | None
+    service_tier: str | None
+    temperature: float | None
+    body: Mapping[str, object]
+    reply: Literal["auto", "text", "structured"]
+    max_cost: float | None
+    dry_run: bool
+    concurrency: int | None
+    min_coverage: float
+    cache: Path | None
+    timeout: float
+    max_outage: float
+    reask: int
+    give_up_after: int
 
     def judge_values(self) -> dict[str, Any]:
         """Return the options as `RunSettings` has them: who is asked, how, and for how much."""
@@ -343,57 +466,93 @@ class RunningOptions(JudgeOptions):
         return session
 
 
-@options
-class BatchOptions:
-    """How questions are asked in batches."""
+_output_option = partial(click.option, cls=GroupedOption, group="Output")
 
-    GROUP = "Run"
+run_options = shared_options(
+    [
+        click.argument("preds"),
+        click.argument("refs", metavar="[REFS]", required=False),
+        column_option(
+            *_ALL_ROLES,
+            text="The judge is shown every context, and prior, the earlier report.",
+            group="Reports",
+        ),
+        report_options,
+        study_options,
+        _studies_option(
+            "--no-context",
+            is_flag=True,
+            help="Show the judge nothing but the two reports.",
+        ),
+        _studies_option(
+            "--modality",
+            metavar="xr|ct|mr|us|mg",
+            help=(
+                "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest "
+                "radiographs only."
+            ),
+        ),
+        judge_options,
+        running_options,
+        _run_option(
+            "--batch",
+            is_flag=True,
+            help=(
+                "Ask through the provider's batches: cheaper, answered within a day. After Ctrl-C "
+                "the same command comes back to them."
+            ),
+        ),
+        _run_option(
+            "--batch-size",
+            type=POSITIVE_INTEGER,
+            metavar="N",
+            hidden=True,
+            help="The most questions in a batch. Default: as many as the provider takes.",
+        ),
+        _run_option(
+            "--batch-poll",
+            type=POSITIVE,
+            metavar="SECONDS",
+            default=30.0,
+            show_default=True,
+            hidden=True,
+            help="How often to look at a batch.",
+        ),
+        _output_option(
+            "--by",
+            metavar="FIELD[,FIELD]",
+            multiple=True,
+            callback=groupings,
+            default=("study_class",),
+            show_default=True,
+            help="Group the rates by this field; a,b by combinations.",
+        ),
+        _output_option(
+            "--out",
+            type=PATH,
+            metavar="DIR",
+            help="The run folder. Default: a new folder in judge-runs.",
+        ),
+        format_option(["table", "json", "csv", "md"], group="Output"),
+    ]
+)
+"""All arguments and options of a rubric's command: the fields of `RunOptions`."""
 
-    batch: bool = option(
-        "--batch",
-        "Ask through the provider's batches: cheaper, answered within a day. After Ctrl-C the same "
-        "command comes back to them.",
-    )
-    batch_size: int | None = option(
-        "--batch-size N",
-        "The most questions in a batch. Default: as many as the provider takes.",
-        rare=True,
-        type=click.IntRange(1),
-    )
-    batch_poll: float = option(
-        "--batch-poll SECONDS", "How often to look at a batch.", rare=True, default=30.0
-    )
 
-    def batch_policy(self) -> BatchPolicy | None:
-        """Return how to ask in batches, None to ask one by one."""
-        require(self.batch, "--batch", "batch_size", "batch_poll")
-        if not self.batch:
-            return None
-        from judge.batching.batch_run import BatchPolicy
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(StudyOptions, JudgeOptions):
+    """The values of `run_options`."""
 
-        command = shlex.join(["judge", *sys.argv[1:]])
-        return BatchPolicy(self.batch_size, self.batch_poll, command)
-
-
-@options
-class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
-    """All options of a rubric's command."""
-
-    GROUP = "Output"
-
-    preds: str = argument()
-    refs: str | None = argument("[REFS]")
-    columns: Mapping[str, Any] = column_option(
-        *_ALL_ROLES,
-        text="The judge is shown every context, and prior, the earlier report.",
-    )
-    by: tuple[str, ...] = by_option(
-        "Group the rates by this field; a,b by combinations.", default=("study_class",)
-    )
-    out: Path | None = option(
-        "--out DIR", "The run folder. Default: a new folder in judge-runs."
-    )
-    form: str = format_option("table", "json", "csv", "md")
+    preds: str
+    refs: str | None
+    no_context: bool
+    modality: str | None
+    batch: bool
+    batch_size: int | None
+    batch_poll: float
+    by: tuple[str, ...]
+    out: Path | None
+    form: str
 
     def settings(self, rubric: str) -> RunSettings:
         """Return what the run is asked to do; raises `click.UsageError` for odd combinations."""
@@ -416,3 +575,13 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
             by=list(self.by),
             **values,
         )
+
+    def batch_policy(self) -> BatchPolicy | None:
+        """Return how to ask in batches, None to ask one by one."""
+        require(self.batch, "--batch", "batch_size", "batch_poll")
+        if not self.batch:
+            return None
+        from judge.batching.batch_run import BatchPolicy
+
+        command = shlex.join(["judge", *sys.argv[1:]])
+        return BatchPolicy(self.batch_size, self.batch_poll, command)

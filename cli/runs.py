@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from judge.cli.options import argument, command, format_option, option, options
+import click
+
+from judge.cli.options import PATH, GroupedCommand, format_option
 from judge.cli.output import emit, note, print_document, print_summary
 from judge.text import counted
 from judge.types import JudgeError
@@ -14,14 +16,10 @@ if TYPE_CHECKING:
     from judge.running.folder import RunFolder
 
 
-@options
-class _Runs:
-    folders: tuple[Path, ...] = argument("[FOLDER]...")
-    form: str = format_option("table", "json")
-
-
-@command("runs")
-def runs(options: _Runs) -> None:
+@click.command("runs", cls=GroupedCommand)
+@click.argument("folders", type=PATH, nargs=-1, metavar="[FOLDER]...")
+@format_option(["table", "json"])
+def runs(*, folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER (default: judge-runs) and its subfolders, the newest first.
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
@@ -31,10 +29,10 @@ def runs(options: _Runs) -> None:
     from judge.running.run import RUNS
     from judge.tables.run import described_run, runs_document
 
-    folders = options.folders or (RUNS,)
-    missing = [str(folder) for folder in options.folders if not folder.is_dir()]
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
     if missing:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
+    folders = folders or (RUNS,)
     paths = []
     # The run itself, a folder of runs, and a folder of such folders.
     for below in ("", "*/", "*/*/"):
@@ -50,18 +48,16 @@ def runs(options: _Runs) -> None:
     if not described:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
-    print_document(runs_document(described), options.form, described)
+    print_document(runs_document(described), form, described)
 
 
-@options
-class _Merge:
-    runs: tuple[Path, ...] = argument("RUN...")
-    out: Path = option("--out DIR", "The new run's folder.", required=True)
-    form: str = format_option("table", "json", "csv", "md")
-
-
-@command("merge")
-def merge(options: _Merge) -> None:
+@click.command("merge", cls=GroupedCommand)
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@click.option(
+    "--out", type=PATH, metavar="DIR", required=True, help="The new run's folder."
+)
+@format_option(["table", "json", "csv", "md"])
+def merge(*, runs: tuple[Path, ...], out: Path, form: str) -> None:
     """Join the RUNs of all shards (judge RUBRIC --shard I/N) into one run.
 
     The new run has the same numbers as one of the whole set. Nothing is asked; the shards stay.
@@ -74,24 +70,28 @@ def merge(options: _Merge) -> None:
     from judge.running.combining import merge as merge_runs
     from judge.running.folder import RunFolder
 
-    _print(
-        merge_runs([RunFolder.open(path) for path in options.runs], options.out),
-        options.form,
-    )
+    merged = merge_runs([RunFolder.open(path) for path in runs], out)
+    _print(merged, form)
 
 
-@options
-class _Panel(_Merge):
-    rule: Literal["majority", "mean"] = option(
-        "--rule",
+@click.command("panel", cls=GroupedCommand)
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@click.option(
+    "--out", type=PATH, metavar="DIR", required=True, help="The new run's folder."
+)
+@format_option(["table", "json", "csv", "md"])
+@click.option(
+    "--rule",
+    type=click.Choice(["majority", "mean"]),
+    required=True,
+    help=(
         "How a study's numbers are combined: by their median, with ties to the worse, or by their "
-        "mean.",
-        required=True,
-    )
-
-
-@command("panel")
-def panel(options: _Panel) -> None:
+        "mean."
+    ),
+)
+def panel(
+    *, runs: tuple[Path, ...], out: Path, form: str, rule: Literal["majority", "mean"]
+) -> None:
     """Combine the RUNs of several judges, by one rubric on the same studies, into one run.
 
     The new run opens in rates, audit, compare and serve like any other. It has every judge's
@@ -103,33 +103,29 @@ def panel(options: _Panel) -> None:
     from judge.running.combining import panel as panel_of
     from judge.running.folder import RunFolder
 
-    combined = panel_of(
-        [RunFolder.open(path) for path in options.runs], options.out, options.rule
-    )
-    _print(combined, options.form)
+    combined = panel_of([RunFolder.open(path) for path in runs], out, rule)
+    _print(combined, form)
 
 
-@options
-class _Rescore:
-    run: Path = argument()
-    out: Path | None = option(
-        "--out DIR",
-        "Write a new run here. Default: replace RUN; its manifest keeps the history.",
-    )
-    form: str = format_option("table", "json", "csv", "md")
-
-
-@command("rescore")
-def rescore(options: _Rescore) -> None:
+@click.command("rescore", cls=GroupedCommand)
+@click.argument("run", type=PATH)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Write a new run here. Default: replace RUN; its manifest keeps the history.",
+)
+@format_option(["table", "json", "csv", "md"])
+def rescore(*, run: Path, out: Path | None, form: str) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
     from judge.running.combining import rescore as rescore_run
     from judge.running.folder import RunFolder
 
-    path, n_changed = rescore_run(RunFolder.open(options.run), options.out)
+    path, n_changed = rescore_run(RunFolder.open(run), out)
     rescored = RunFolder.open(path)
     n = rescored.summary().n_studies
     note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
-    _print(rescored, options.form)
+    _print(rescored, form)
 
 
 def _print(run: RunFolder, form: str) -> None:
@@ -137,19 +133,13 @@ def _print(run: RunFolder, form: str) -> None:
     print_summary(run.summary(), run.rubric, form)
 
 
-@options
-class _Cite:
-    runs: tuple[Path, ...] = argument("RUN...")
-    form: str = format_option(
-        "text",
-        "latex",
-        "bibtex",
-        text="text has both; latex the methods text, with \\cite; bibtex the references.",
-    )
-
-
-@command("cite")
-def cite(options: _Cite) -> None:
+@click.command("cite", cls=GroupedCommand)
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@format_option(
+    ["text", "latex", "bibtex"],
+    text="text has both; latex the methods text, with \\cite; bibtex the references.",
+)
+def cite(*, runs: tuple[Path, ...], form: str) -> None:
     """Write the methods text about each RUN, and the references it cites as BibTeX.
 
     The text names reports, rubric, judge and settings, the studies that were scored, the figures
@@ -159,7 +149,7 @@ def cite(options: _Cite) -> None:
     from judge.running.folder import RunFolder
     from judge.tables.citation import citation, citations_text
 
-    opened = [RunFolder.open(path) for path in dict.fromkeys(options.runs)]
+    opened = [RunFolder.open(path) for path in dict.fromkeys(runs)]
     citations = [
         citation(
             run.manifest,
@@ -169,4 +159,4 @@ def cite(options: _Cite) -> None:
         )
         for run in opened
     ]
-    emit(citations_text(citations, options.form))
+    emit(citations_text(citations, form))

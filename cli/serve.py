@@ -5,74 +5,98 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import click
 
 from judge.cli.options import (
-    argument,
+    PATH,
+    POSITIVE_INTEGER,
+    GroupedCommand,
+    GroupedOption,
     cache_option,
-    command,
-    option,
-    options,
-    pairs_option,
+    key_values,
 )
 from judge.cli.output import note
 from judge.plugins import install
 from judge.types import JudgeError
 
-
-@options
-class _Address:
-    GROUP = "Address"
-
-    host: str = option(
-        "--host ADDRESS",
-        "The address to listen at. Any but this machine's own needs a token.",
-        default="127.0.0.1",
-    )
-    port: int = option(
-        "--port N",
-        "The port to listen at; 0 takes a free one.",
-        type=click.IntRange(0, 65535),
-        default=8321,
-    )
-    token: str | None = option(
-        "--token TEXT",
-        "What clients must show. One is made where the address needs it and none is given.",
-        envvar="JUDGE_TOKEN",
-        show_envvar=True,
-    )
+_address_option = partial(click.option, cls=GroupedOption, group="Address")
+_runs_option = partial(click.option, cls=GroupedOption, group="Runs")
 
 
-@options
-class _Serve(_Address):
-    GROUP = "Runs"
-
-    named: tuple[Path, ...] = argument("[RUN]...")
-    runs: tuple[Path, ...] = option(
-        "--runs DIR",
+@click.command("serve", cls=GroupedCommand)
+@click.argument("named", type=PATH, nargs=-1, metavar="[RUN]...")
+@_address_option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen at. Any but this machine's own needs a token.",
+)
+@_address_option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=8321,
+    show_default=True,
+    help="The port to listen at; 0 takes a free one.",
+)
+@_address_option(
+    "--token",
+    metavar="TEXT",
+    envvar="JUDGE_TOKEN",
+    show_envvar=True,
+    help="What clients must show. One is made where the address needs it and none is given.",
+)
+@_runs_option(
+    "--runs",
+    type=PATH,
+    multiple=True,
+    metavar="DIR",
+    help=(
         "A folder of runs to show (repeatable); new ones are written below the first. Default: "
-        "judge-runs.",
-    )
-    judges: Mapping[str, str | None] = pairs_option(
-        "--allow-judge NAME[=URL]",
-        "A judge that clients may ask beside the built-in one (repeatable).",
-    )
-    budgets: Mapping[str, str | None] = pairs_option(
-        "--budget [NAME=]DOLLARS",
-        "The most that an allowed judge may cost in all, also after a restart (repeatable).",
-    )
-    cache: Path | None = cache_option()
-    max_upload: int = option(
-        "--max-upload MB",
-        "The largest upload for a run, all files together.",
-        default=256,
-    )
-
-
-@command("serve")
-def serve(options: _Serve) -> None:
+        "judge-runs."
+    ),
+)
+@_runs_option(
+    "--allow-judge",
+    "judges",
+    multiple=True,
+    metavar="NAME[=URL]",
+    callback=key_values(),
+    help="A judge that clients may ask beside the built-in one (repeatable).",
+)
+@_runs_option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="[NAME=]DOLLARS",
+    callback=key_values(),
+    help="The most that an allowed judge may cost in all, also after a restart (repeatable).",
+)
+@cache_option(group="Runs")
+@_runs_option(
+    "--max-upload",
+    type=POSITIVE_INTEGER,
+    metavar="MB",
+    default=256,
+    show_default=True,
+    help="The largest upload for a run, all files together.",
+)
+def serve(
+    *,
+    named: tuple[Path, ...],
+    host: str,
+    port: int,
+    token: str | None,
+    runs: tuple[Path, ...],
+    judges: Mapping[str, str | None],
+    budgets: Mapping[str, str | None],
+    cache: Path | None,
+    max_upload: int,
+) -> None:
     """Show runs in the browser, take reviews and readings, and start new runs.
 
     Shows each RUN and the runs of --runs. /openapi.json describes the REST API. Runs that were cut
@@ -86,23 +110,22 @@ def serve(options: _Serve) -> None:
     from judge.running.folder import RunFolder
     from judge.service.settings import MEGABYTE, ServiceSettings, limits
 
-    for run in options.named:
+    for run in named:
         RunFolder.open(run)  # raises for a folder that is not a run
-    token = options.token
-    if token is None and not is_loopback(options.host):
+    if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
         raise JudgeError(
             "the token is empty; give --token or JUDGE_TOKEN a value, or leave it out"
         )
     settings = ServiceSettings(
-        runs=options.runs or (Path("judge-runs"),),
-        named=options.named,
-        judges=options.judges,
-        budgets=limits(options.budgets, options.judges, os.environ),
-        cache=options.cache,
+        runs=runs or (Path("judge-runs"),),
+        named=named,
+        judges=judges,
+        budgets=limits(budgets, judges, os.environ),
+        cache=cache,
         token=token,
-        max_upload=options.max_upload * MEGABYTE,
+        max_upload=max_upload * MEGABYTE,
     )
     try:
         from judge.service import app
@@ -111,4 +134,4 @@ def serve(options: _Serve) -> None:
             f"judge serve needs {error.name}, which is not installed: "
             + install("fastapi", "python-multipart", "uvicorn")
         ) from error
-    app.serve(settings, options.host, options.port, note)
+    app.serve(settings, host, port, note)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +13,22 @@ import click
 
 from judge.cli.options import (
     NEW_FOLDER,
-    argument,
-    command,
+    POSITIVE_INTEGER,
+    GroupedCommand,
+    GroupedOption,
     format_option,
-    list_option,
-    option,
-    options,
+    shared_options,
+    split_commas,
     table_option,
 )
 from judge.cli.output import note, print_document
 from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
 from judge.cli.run_options import (
-    RunningOptions,
+    JudgeOptions,
     column_option,
     column_values,
+    judge_options,
+    running_options,
     section_option,
 )
 from judge.types import LEXICON
@@ -36,34 +40,86 @@ if TYPE_CHECKING:
     from judge.stress.report import StressFigures
     from judge.studies import StudySet
 
+_candidates_option = partial(click.option, cls=GroupedOption, group="Candidates")
+_judge_option = partial(click.option, cls=GroupedOption, group="Judge")
+_candidate_options = shared_options(
+    [
+        click.argument("refs"),
+        _candidates_option(
+            "--out",
+            type=NEW_FOLDER,
+            metavar="DIR",
+            default="stress",
+            show_default=True,
+            help="The folder of the candidates, new or of the same command.",
+        ),
+        column_option("id", "reference", group="Candidates"),
+        section_option(
+            help=(
+                "The part of the reports to change. Default: findings if there, else the whole "
+                "report."
+            ),
+            group="Candidates",
+        ),
+        _candidates_option(
+            "-n",
+            type=POSITIVE_INTEGER,
+            metavar="N",
+            default=200,
+            show_default=True,
+            help="The studies to draw.",
+        ),
+        _candidates_option(
+            "--seed",
+            type=click.IntRange(0),
+            metavar="N",
+            default=1,
+            show_default=True,
+            help="Random seed of the candidates.",
+        ),
+        _candidates_option(
+            "--changes",
+            multiple=True,
+            metavar="NAME",
+            callback=split_commas,
+            help="Make only these changes. Default: all.",
+        ),
+        _candidates_option(
+            "--rubric",
+            metavar="NAME",
+            default="green",
+            show_default=True,
+            help="The rubric to judge by, and of forged answers.",
+        ),
+    ]
+)
+"""The fields of `_Candidates`."""
 
-@options
+_output_options = shared_options(
+    [
+        table_option(
+            ["detection", "false_alarms", "stability", "hostile"], group="Output"
+        ),
+        format_option(
+            ["table", "md", "csv", "json"], text="csv has one table.", group="Output"
+        ),
+    ]
+)
+"""What is printed: `table`, `form`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Candidates:
-    GROUP = "Candidates"
+    """The values of `_candidate_options`."""
 
-    refs: str = argument()
-    out: Path = option(
-        "--out DIR",
-        "The folder of the candidates, new or of the same command.",
-        type=NEW_FOLDER,
-        default="stress",
-    )
-    columns: Mapping[str, Any] = column_option("id", "reference")
-    section: str | None = section_option(
-        "The part of the reports to change. Default: findings if there, else the whole report."
-    )
-    n: int = option("-n N", "The studies to draw.", default=200)
-    seed: int = option(
-        "--seed N", "Random seed of the candidates.", type=click.IntRange(0), default=1
-    )
-    changes: tuple[str, ...] = list_option(
-        "--changes NAME", "Make only these changes. Default: all."
-    )
-    rubric: str = option(
-        "--rubric NAME",
-        "The rubric to judge by, and of forged answers.",
-        default="green",
-    )
+    refs: str
+    out: Path
+    columns: Mapping[str, Any]
+    section: str | None
+    n: int
+    seed: int
+    changes: tuple[str, ...]
+    rubric: str
 
     def draw_studies(self) -> StudySet:
         """Draw studies of the references, and say how many."""
@@ -82,34 +138,11 @@ class _Candidates:
         return sample
 
 
-@options
-class _Output:
-    GROUP = "Output"
+@dataclass(frozen=True, kw_only=True)
+class _StressOptions(_Candidates, JudgeOptions):
+    """What `judge stress run` is asked to do."""
 
-    table: tuple[str, ...] = table_option(
-        "detection",
-        "false_alarms",
-        "stability",
-        "hostile",
-    )
-    form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
-
-
-@options
-class _Stress(_Candidates, RunningOptions, _Output):
-    GROUP = "Judge"
-
-    repeats: int = option(
-        "--repeats K",
-        "Ask each question K times.",
-        type=click.IntRange(1, 100),
-        default=1,
-    )
-
-
-@options
-class _Report(_Output):
-    runs: tuple[str, ...] = argument("RUN...|DIR")
+    repeats: int
 
 
 class _Group(click.Group):
@@ -131,8 +164,22 @@ def stress() -> None:
     """
 
 
-@command("run", group=stress, short_help="Make candidates, judge them and report.")
-def _run(options: _Stress) -> None:
+@stress.command(
+    "run", cls=GroupedCommand, short_help="Make candidates, judge them and report."
+)
+@_candidate_options
+@judge_options
+@running_options
+@_output_options
+@_judge_option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    metavar="K",
+    default=1,
+    show_default=True,
+    help="Ask each question K times.",
+)
+def _run(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noqa: ANN401
     """Make candidates with known errors from the references REFS, judge them and report.
 
     Each repeat is a run in --out/runs. The same command continues where it was stopped; another
@@ -146,11 +193,10 @@ def _run(options: _Stress) -> None:
     from judge.stress import candidates
     from judge.stress.report import stress_figures
 
-    sessions = [*_sessions(options)]
-    sample, changes = (
-        options.draw_studies(),
-        candidates.choose_perturbations(options.changes, options.rubric),
-    )
+    options = _StressOptions(**values)
+    sessions = list(_sessions(options))
+    sample = options.draw_studies()
+    changes = candidates.choose_perturbations(options.changes, options.rubric)
     if options.dry_run:
         counts: dict[str, Counter[str]] = {}
         made = candidates.make_candidates(sample, changes, options.seed, counts)
@@ -160,12 +206,16 @@ def _run(options: _Stress) -> None:
     note(f"folder  {options.out}")
     studies = candidates.read_candidates(options.out, str(sample.section))
     finished = [_judge(session, studies, options) for session in sessions]
-    _show(stress_figures([run.path for run in finished]), options)
+    report = stress_figures([run.path for run in finished])
+    _show(report, form=form, tables=table)
     end_uncovered([run.summary for run in finished], options.min_coverage)
 
 
-@command("make", group=stress, short_help="Make candidates with known errors.")
-def _make(options: _Candidates) -> None:
+@stress.command(
+    "make", cls=GroupedCommand, short_help="Make candidates with known errors."
+)
+@_candidate_options
+def _make(**values: Any) -> None:  # noqa: ANN401
     """Make candidates with known errors from the references REFS, without asking a judge.
 
     Judge them like any others: judge green DIR/preds.jsonl DIR/refs.jsonl. A candidate's id is
@@ -174,6 +224,7 @@ def _make(options: _Candidates) -> None:
     from judge.stress import candidates
     from judge.tables.stress import candidates_document
 
+    options = _Candidates(**values)
     changes = candidates.choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(
         options.out, options.draw_studies(), changes, options.seed
@@ -182,8 +233,12 @@ def _make(options: _Candidates) -> None:
     note(f"written to {options.out}")
 
 
-@command("report", group=stress, short_help="Report on runs of such candidates.")
-def _report(options: _Report) -> None:
+@stress.command(
+    "report", cls=GroupedCommand, short_help="Report on runs of such candidates."
+)
+@click.argument("runs", nargs=-1, metavar="RUN...|DIR", required=True)
+@_output_options
+def _report(*, runs: tuple[str, ...], table: tuple[str, ...], form: str) -> None:
     """Report which known errors a judge found, and where harmless changes misled it.
 
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
@@ -191,10 +246,10 @@ def _report(options: _Report) -> None:
     """
     from judge.stress.report import stress_figures
 
-    _show(stress_figures(options.runs), options)
+    _show(stress_figures(runs), form=form, tables=table)
 
 
-def _sessions(options: _Stress) -> Iterator[JudgeSession]:
+def _sessions(options: _StressOptions) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError(
@@ -213,7 +268,7 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
         yield session
 
 
-def _settings(options: _Stress) -> RunSettings:
+def _settings(options: _StressOptions) -> RunSettings:
     """Return what each run is asked to do, and how its candidates were made."""
     from judge.run_settings import CandidateSettings, RunSettings
 
@@ -233,7 +288,9 @@ def _settings(options: _Stress) -> RunSettings:
     )
 
 
-def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
+def _judge(
+    session: JudgeSession, studies: StudySet, options: _StressOptions
+) -> RunResult:
     from judge.running.run import default_folder, with_classes
     from judge.stress.report import RUNS
 
@@ -250,8 +307,8 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
         )
 
 
-def _show(report: StressFigures, options: _Output) -> None:
+def _show(report: StressFigures, *, form: str, tables: tuple[str, ...]) -> None:
     from judge.tables.stress import stress_document
 
     data = report.plain()
-    print_document(stress_document(data), options.form, data, options.table)
+    print_document(stress_document(data), form, data, tables)

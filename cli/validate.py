@@ -2,65 +2,72 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from judge.cli.options import (
     NEW_FILE,
-    MetricFileOptions,
-    ResamplingOptions,
-    argument,
-    command,
+    GroupedCommand,
+    GroupedOption,
     figures_option,
     format_option,
-    option,
-    options,
+    metric_file_options,
+    read_metric_files,
+    resampling_options,
     table_option,
 )
 from judge.cli.output import check_outputs, draw, note, print_document
 
+_output_option = partial(click.option, cls=GroupedOption, group="Output")
+_readers_option = partial(click.option, cls=GroupedOption, group="Readers")
 
-@options
-class _Readers:
-    GROUP = "Readers"
 
-    readers: tuple[str, ...] = option(
-        "--readers [NAME=]RUN",
-        "A reader's run of the same reports, from judge import, or a folder of them (repeatable).",
-        required=True,
-    )
-    epsilon: float = option(
-        "--epsilon SHARE",
+@click.command("validate", cls=GroupedCommand)
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
+@_readers_option(
+    "--readers",
+    multiple=True,
+    metavar="[NAME=]RUN",
+    required=True,
+    help="A reader's run of the same reports, from judge import, or a folder of them (repeatable).",
+)
+@_readers_option(
+    "--epsilon",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
+    default=0.2,
+    show_default=True,
+    help=(
         "The margin of the alternative-annotator test: 0.2 for experts, 0.15 for trained readers, "
-        "0.1 for laypeople.",
-        type=click.FloatRange(0, 1, max_open=True),
-        default=0.2,
-    )
-    random_readers: bool = option(
-        "--random-readers",
-        "Intervals also cover the choice of the readers; needs three. Default: these readers.",
-    )
-    level: Literal["actionable", "urgent", "emergent", "significant"] | None = option(
-        "--level",
+        "0.1 for laypeople."
+    ),
+)
+@_readers_option(
+    "--random-readers",
+    is_flag=True,
+    help="Intervals also cover the choice of the readers; needs three. Default: these readers.",
+)
+@_readers_option(
+    "--level",
+    type=click.Choice(["actionable", "urgent", "emergent", "significant"]),
+    help=(
         "The least severity that counts as significant. Default: the rubric's own; actionable if a "
-        "scale of two levels meets one of four.",
-    )
-
-
-@options
-class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
-    GROUP = "Output"
-
-    runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
-    figures: Path | None = figures_option(
-        "Kendall's tau-b of each judge and of the readers"
-    )
-    html: Path | None = option(
-        "--html FILE", "Write a page with tables, counts and studies.", type=NEW_FILE
-    )
-    table: tuple[str, ...] = table_option(
+        "scale of two levels meets one of four."
+    ),
+)
+@metric_file_options
+@resampling_options
+@figures_option("Kendall's tau-b of each judge and of the readers", group="Output")
+@_output_option(
+    "--html",
+    type=NEW_FILE,
+    metavar="FILE",
+    help="Write a page with tables, counts and studies.",
+)
+@table_option(
+    [
         "judges",
         "agreement",
         "ranking",
@@ -72,14 +79,30 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
         "differences",
         "limits",
         "alternative_annotator",
-    )
-    form: str = format_option(
-        "table", "md", "latex", "csv", "json", text="csv has one table."
-    )
-
-
-@command("validate")
-def validate(options: _Validate) -> None:
+    ],
+    group="Output",
+)
+@format_option(
+    ["table", "md", "latex", "csv", "json"], text="csv has one table.", group="Output"
+)
+def validate(
+    *,
+    runs: tuple[str, ...],
+    readers: tuple[str, ...],
+    epsilon: float,
+    random_readers: bool,
+    level: str | None,
+    files: tuple[str, ...],
+    higher: tuple[str, ...],
+    lower: tuple[str, ...],
+    patient_field: str | None,
+    resamples: int | None,
+    seed: int,
+    figures: Path | None,
+    html: Path | None,
+    table: tuple[str, ...],
+    form: str,
+) -> None:
     """Measure how well the judges of RUN agree with readers, and readers with each other.
 
     For each count that the rubrics share, the score and other metrics: correlation with the
@@ -94,28 +117,29 @@ def validate(options: _Validate) -> None:
     from judge.figures.validation import validation_figures
     from judge.files import write_html
     from judge.pages.validation import VALIDATION, validation_page
+    from judge.stats.significance import Resampling
     from judge.tables.validation import validation_document
     from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation
 
-    check_outputs(options.html, options.figures, VALIDATION)
-    judges = open_raters([choice(run) for run in options.runs], readers=False)
-    readers = open_raters([choice(run) for run in options.readers], readers=True)
-    files = options.read_files()
-    studies = align_raters(judges, readers, files, options.patient_field, options.level)
+    check_outputs(html, figures, VALIDATION)
+    judges = open_raters([choice(run) for run in runs], readers=False)
+    humans = open_raters([choice(run) for run in readers], readers=True)
+    metrics = read_metric_files(files, higher=higher, lower=lower)
+    studies = align_raters(judges, humans, metrics, patient_field, level)
     validation = compute_validation(
         studies,
-        options.resampling(),
-        options.epsilon,
-        random_readers=options.random_readers,
+        Resampling(seed=seed, resamples=resamples),
+        epsilon,
+        random_readers=random_readers,
     )
     # A damaged run is found here, before anything is written.
-    pieces = validation_page(validation, studies) if options.html else ()
+    pieces = validation_page(validation, studies) if html else ()
     # Files first: whoever reads the output may close it early, as head does.
-    if options.figures:
-        draw(validation_figures(validation), options.figures)
-    if options.html:
-        write_html(pieces, options.html, VALIDATION)
-        note(f"page  {options.html}")
+    if figures:
+        draw(validation_figures(validation), figures)
+    if html:
+        write_html(pieces, html, VALIDATION)
+        note(f"page  {html}")
     document = validation_document(validation)
-    print_document(document, options.form, validation, options.table)
+    print_document(document, form, validation, table)
