@@ -69,5 +69,5 @@ def test_a_run_pays_once_whatever_the_store(tmp_path: Path) -> None:
             assert server.stats().requests == n_asked
             assert coming is not None
             assert (coming.requests, coming.cached) == (0, N)
-    assert {type(end.outcome).__name__ for end in ends} == {"Annotated"}
+    assert {type(end.outcome).__name__ for end in ends} == {"Scored"}
     assert [path.name for path in tmp_path.glob("cache.*")] == []

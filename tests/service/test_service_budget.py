@@ -53,6 +53,7 @@ def put_spent(folder: Path, dollars: float) -> None:
         table.commit()
 
 
+@pytest.mark.ci
 def test_concurrent_runs_and_a_restart_never_pass_it(
     tmp_path: Path, model: FaultServer
 ) -> None:
