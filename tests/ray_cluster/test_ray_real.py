@@ -28,7 +28,7 @@ def test_a_killed_replica_of_a_real_model_loses_no_token(
     options = ["--prompt", str(model.prompt), *flags(), "--concurrency", "2"]
     options += ["--max-tokens", str(TOKENS), "--server", f"address={nodes.address}"]
     options += ["--server", "gpus-per-replica=0", "--server", "replicas=2"]
-    with Run.open(["-m", "judge"], tmp_path, *options, **ENVIRON) as run:
+    with Run(["-m", "judge"], tmp_path, *options, **ENVIRON) as run:
         run.wait_for(lambda: "ready: 2." in run.err(), 500)
         run.wait_for(lambda: cached(tmp_path) >= 4)
         with_engine = {

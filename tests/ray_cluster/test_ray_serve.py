@@ -33,7 +33,7 @@ def judge(
         "STANDIN_WAITS": str(folder / "waits"),
         **environ,
     }
-    return Run.open([str(STANDIN)], folder, *line, **environ)
+    return Run([str(STANDIN)], folder, *line, **environ)
 
 
 def answered(folder: Path) -> list[tuple[int, str]]:
@@ -154,7 +154,7 @@ def test_a_serve_that_runs_stays_and_its_application_is_found_by_name(
             (other / each).write_bytes((folder / each).read_bytes())
         (other / "model").symlink_to(folder / "model")
         found = ["--server", f"application={name}", "--server", f"http={address}"]
-        with Run.open(
+        with Run(
             ["-m", "judge"], other, *STRUCTURED, *found, "--concurrency", "50"
         ) as second:
             assert second.end() == 0, second.err()
