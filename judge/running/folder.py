@@ -190,7 +190,7 @@ class RunFolder:
         lacking = [name for name in needed if name not in present]
         if lacking:
             raise JudgeError(f"{path} lacks {', '.join(lacking)}; {_AGAIN}")
-        table = _with_words_of_today(table)
+        table = _with_present_outcomes(table)
         why = _table_fault(table, measures)
         if why is not None:
             raise self._odd_table(why)
@@ -472,8 +472,8 @@ class _RecordCheck:
         return None
 
 
-def _with_words_of_today(table: pa.Table) -> pa.Table:
-    """Return a table of studies with the outcomes as this version calls them."""
+def _with_present_outcomes(table: pa.Table) -> pa.Table:
+    """Return a table of studies with `scored` where earlier versions wrote `annotated`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
