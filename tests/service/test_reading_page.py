@@ -16,7 +16,7 @@ from judge.running.folder import RunFolder
 from judge.sentences import lines
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Request
 
 TABLET = {"width": 1024, "height": 768}
 
@@ -144,6 +144,12 @@ def assert_blind(anna: ReadingPage, service: Served, requests: list[str]) -> Non
     assert not [url for url in (*asked, anna.page.url) if "mine" in url]
 
 
+def sends_level(request: Request) -> bool:
+    """Whether the request saves a reading whose errors have their levels."""
+    items = (request.post_data_json or {}).get("items", [])
+    return bool(items) and all(item["labels"].get("significance") for item in items)
+
+
 def test_what_cannot_be_saved_is_said_and_tried_again(
     service: Served, browser: Browser
 ) -> None:
@@ -155,7 +161,10 @@ def test_what_cannot_be_saved_is_said_and_tried_again(
     ).wait_for()
     reader.press("U")
     reader.page.locator(".card").wait_for(state="detached")
-    reader.press("ArrowDown", "b", "1")
+    # The last of its attempts must have failed too: one that is still to be sent would be
+    # saved as soon as the service answers, and take the button away.
+    with reader.page.expect_event("requestfailed", sends_level):
+        reader.press("ArrowDown", "b", "1")
     reader.page.context.unroute("**/readings")
     reader.page.get_by_role("button", name="Try again").click()
     (reading,) = reader.until_saved(lambda all_: all_)
