@@ -106,7 +106,8 @@ _figures_options = shared_options(
 )
 @_figures_options
 @table_option(
-    ["leaderboard", "errors", "tests", "ranks", "correlations"], group="Output"
+    ["summary", "leaderboard", "errors", "tests", "ranks", "correlations"],
+    group="Output",
 )
 @figures_option(group="Output")
 @_output_option(

@@ -44,6 +44,13 @@ def counted(n: int, singular: str, plural: str) -> str:
     return f"{n:,} {plural}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them, `alder, birch and cedar`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def percent(value: float | None) -> str:
     """Return a share as a percentage with one decimal."""
     if value is None:

@@ -16,7 +16,7 @@ from judge.comparing.recurring import recurring_in
 from judge.results.result import Result
 from judge.running.folder import RunFolder
 from judge.stats.significance import Comparison, Resampling
-from judge.tables.comparison import comparison_document
+from judge.tables.comparison import comparison_document, is_of_several_rubrics
 from judge.tables.document import Document
 from judge.tables.forms import as_frame
 from judge.tables.recurring import recurring_document
@@ -45,6 +45,17 @@ class Leaderboard(Result):
         errors.
         """
         return self.frame("leaderboard")
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """One row a group and model with the main figures of all rubrics; empty for one rubric.
+
+        The cells of a rubric are missing for a model without a run by it. `rank_by_METRIC` is
+        there where all models have a figure.
+        """
+        if not is_of_several_rubrics(self.comparison):
+            return pd.DataFrame()
+        return self.frame("summary")
 
     @cached_property
     def tests(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from judge.stats.statistic import Statistic
 from judge.stats.summary import estimate_of
 from judge.tables.forms import latex
 from judge.tables.kinds import figure_kind, printed
-from judge.text import counted, left_out
+from judge.text import counted, left_out, listed
 
 _TOLD = ("prompt", "sampling", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
@@ -90,7 +90,7 @@ def citation(
         model = f"of {summary.model} "
     tool = f"judge {version}"
     if packages:
-        tool = f"{_listed(packages)}, run with {tool}"
+        tool = f"{listed(packages)}, run with {tool}"
     # The keys of a dict: a statistic can be shown in both.
     shown = list(dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare"))))
     n = counted(summary.n_studies, "study", "studies")
@@ -147,7 +147,7 @@ def _judge(manifest: RunManifest) -> str:
     judges: list[JudgedBy] = [manifest]
     if combined and combined.of == "judge":
         judges = [part.judged_by for part in combined.parts if part.judged_by]
-    named = _listed([_settings(judged_by) for judged_by in judges])
+    named = listed([_settings(judged_by) for judged_by in judges])
     if judge.note:
         named += f" ({judge.note})"
     text = f"Judged by {named}."
@@ -155,7 +155,7 @@ def _judge(manifest: RunManifest) -> str:
     if understood:
         text += f" Statements that the built-in judge recognised: {understood}."
     if combined:
-        names = _listed([part.name for part in combined.parts])
+        names = listed([part.name for part in combined.parts])
         text += (
             f" A study's numbers are those of the {combined.of}s {names}, "
             f"combined by the rule {combined.rule}."
@@ -223,12 +223,6 @@ def _figure(summary: RunSummary, statistic: Statistic) -> str:
         error = without.replace("errors", "error")
         return f"{figure} of studies{brackets} had no {error}"
     return f"{definition or statistic.label} was {figure}{brackets}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def citations_text(citations: Sequence[Citation], form: str) -> str:

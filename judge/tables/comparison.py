@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from judge.tables.document import (
 )
 from judge.tables.kinds import Kind, difference_kind, figure_kind
 from judge.tables.run import class_facts
-from judge.text import counted, group_value, left_out
+from judge.text import counted, group_value, left_out, listed
 
 if TYPE_CHECKING:
     from judge.metrics import ScoredReports
@@ -95,8 +95,13 @@ def _facts(comparison: Comparison, compared: ComparedRuns | None) -> Iterator[Fa
 
 
 def _printed(comparison: Comparison) -> Iterator[Table]:
-    """Yield the leaderboards of all groups, and the rest for all studies and one metric."""
+    """Yield the leaderboards of all groups, and the rest for all studies and one metric.
+
+    Of several rubrics the summary comes first, with one row for each model.
+    """
     panel = comparison.panel
+    if is_of_several_rubrics(comparison):
+        yield summary_table(comparison)
     is_wide = len(panel.metrics) > _WIDEST
     parts: dict[str | None, list[Metric]] = {}
     for metric in panel.metrics:
@@ -122,6 +127,10 @@ def _complete(comparison: Comparison) -> Iterator[Table]:
     metrics = comparison.panel.metrics
     for index, group in groups:
         yield _named(comparison, group, board(comparison, index, metrics))
+    if is_of_several_rubrics(comparison):
+        for index, group in groups:
+            table = summary_table(comparison, index, complete=True)
+            yield _named(comparison, group, table)
     for index, group in groups:
         order = model_order(group, comparison.sort)
         for rubric, table in error_tables(comparison, index, order).items():
@@ -250,6 +259,164 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
         notes.append(note)
     note = "; ".join(filter(None, notes))
     return Table("leaderboard", title, columns=head, rows=rows, note=note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """The columns of one rubric, or of files, in the summary of several rubrics.
+
+    `ranked_by` is the metric of its ranks; None where a model has no figure of it, or the
+    metrics are of files.
+    """
+
+    rubric: str | None
+    title: str
+    metrics: tuple[Metric, ...]
+    ranked_by: Metric | None
+    without_run: tuple[str, ...]
+
+
+def is_of_several_rubrics(comparison: Comparison) -> bool:
+    """Return whether the models were judged by two rubrics or more."""
+    return len(_rubrics_of(comparison)) > 1
+
+
+def _rubrics_of(comparison: Comparison) -> list[str]:
+    names = dict.fromkeys(metric.rubric for metric in comparison.panel.metrics)
+    return [name for name in names if name is not None]
+
+
+def _blocks(comparison: Comparison, group: Group) -> list[_Block]:
+    """Return the blocks of a group's summary: each rubric's, then that of the files' metrics."""
+    panel = comparison.panel
+    by_rubric: dict[str | None, list[Metric]] = {}
+    for name in _rubrics_of(comparison):
+        by_rubric[name] = []
+    for metric in panel.metrics:
+        by_rubric.setdefault(metric.rubric, []).append(metric)
+    blocks = []
+    for name, metrics in by_rubric.items():
+        if name is None:
+            block = _Block(
+                rubric=None,
+                title="from files",
+                metrics=tuple(metrics),
+                ranked_by=None,
+                without_run=(),
+            )
+            blocks.append(block)
+            continue
+        main = [metric for metric in metrics if metric.what in ("score", "rate")]
+        if all(metric.is_share for metric in main):
+            # A rubric without a score is known by its first figure.
+            main = list(dict.fromkeys((metrics[0], *main)))
+        ranked_by: Metric | None = main[0]
+        if comparison.sorted_by in main:
+            ranked_by = comparison.sorted_by
+        if None in group.ranks[ranked_by.name]:
+            ranked_by = None
+        missing = panel.without_run.get(name, frozenset())
+        block = _Block(
+            rubric=name,
+            title=rubrics.load(name).title,
+            metrics=tuple(main),
+            ranked_by=ranked_by,
+            without_run=tuple(panel.models[model] for model in sorted(missing)),
+        )
+        blocks.append(block)
+    return blocks
+
+
+def summary_table(
+    comparison: Comparison, index: int = 0, *, complete: bool = False
+) -> Table:
+    """Return one row for each model with a block of columns for each rubric.
+
+    A block has the rubric's scores and rates (of a rubric without scores its first figure), without
+    intervals, and a rank by the first of them, or by the metric that models are ranked by where it
+    is one of them. It has no rank where a model has no figure. The cells of a model without a run
+    by the rubric are empty. `index` is the number of the group of studies, 0 for all; `complete`,
+    for CSV, has the intervals.
+    """
+    group = comparison.groups[index]
+    panel = comparison.panel
+    blocks = _blocks(comparison, group)
+    nothing: Cell = ""
+    if complete:
+        nothing = None
+    rows = []
+    for model in model_order(group, comparison.sort):
+        cells: list[Cell] = [panel.models[model]]
+        for block in blocks:
+            figures: list[Cell] = []
+            if block.ranked_by:
+                figures.append(group.ranks[block.ranked_by.name][model])
+            for metric in block.metrics:
+                estimate = group.estimates[metric.name][model]
+                figures.append(
+                    _summary_figure(
+                        estimate, metric, group.n_studies, complete=complete
+                    )
+                )
+            if panel.models[model] in block.without_run:
+                figures = [nothing] * len(figures)
+            cells += figures
+        rows.append(tuple(cells))
+    head = [_MODEL]
+    for block in blocks:
+        head += _summary_columns(block)
+    by = comparison.sorted_by
+    where = f"{group_name(group.key)} ({group.n_studies:,})"
+    title = f"Summary of {len(_rubrics_of(comparison))} rubrics, ordered by {by.label}: {where}"
+    note = _summary_note(blocks)
+    return Table("summary", title, columns=head, rows=rows, note=note)
+
+
+def _summary_figure(
+    estimate: Estimate, metric: Metric, n_studies: int, *, complete: bool
+) -> ShownEstimate:
+    shown = figure(estimate, metric, n_studies)
+    if complete:
+        return shown
+    # The interval stands in the leaderboard; here it would make the row too wide.
+    return replace(shown, estimate=replace(shown.estimate, low=None, high=None))
+
+
+def _summary_columns(block: _Block) -> list[Column]:
+    columns = []
+    if block.ranked_by:
+        name = f"rank_by_{block.ranked_by.name}"
+        columns.append(Column(name, "rank", kind=Kind.RANK, block=block.title))
+    for metric in block.metrics:
+        column = _metric_column(metric, is_one_rubric=True)
+        if not block.ranked_by:
+            # The best of some models would look like the best of all.
+            column = replace(column, better="")
+        columns.append(replace(column, block=block.title))
+    return columns
+
+
+def _summary_note(blocks: Sequence[_Block]) -> str:
+    """Return what the ranks are by, why a rubric has none, and what an empty cell says."""
+    ranked = [block.ranked_by.label for block in blocks if block.ranked_by]
+    notes = []
+    if ranked:
+        notes.append(f"rank: by {listed(ranked)}")
+    for block in blocks:
+        if block.without_run:
+            lacking = listed(block.without_run)
+            verb = "has"
+            if len(block.without_run) > 1:
+                verb = "have"
+            notes.append(
+                f"{block.title}: {lacking} {verb} no run by it (empty cells), so no ranks are "
+                "given"
+            )
+        elif block.rubric and not block.ranked_by:
+            notes.append(
+                f"{block.title}: no ranks are given, since a model has no figure by it"
+            )
+    return "; ".join(notes)
 
 
 def _ahead(models: Sequence[int], tests: Iterable[PairTest]) -> set[int]:
@@ -562,6 +729,7 @@ def as_data(
     for index in range(len(comparison.groups)):
         group = _group(comparison, index)
         group["errors"] = _errors(comparison, index)
+        group["summary"] = _summary(comparison, index)
         groups.append(group)
     resampling = None
     if comparison.how:
@@ -640,6 +808,47 @@ def _ranked(group: Group, metric: str) -> list[dict[str, Any]]:
         }
         ranked.append(cell)
     return ranked
+
+
+def _summary(comparison: Comparison, index: int) -> list[dict[str, Any]]:
+    """Return the rows of the summary as JSON's types; empty where there is one rubric.
+
+    Each model has its figures by rubric: null where it has no run by it.
+    """
+    if not is_of_several_rubrics(comparison):
+        return []
+    group = comparison.groups[index]
+    models = comparison.panel.models
+    blocks = _blocks(comparison, group)
+    rows = []
+    for model in model_order(group, comparison.sort):
+        of_rubrics: dict[str, Any] = {}
+        for block in blocks:
+            if block.rubric is None:
+                continue
+            of_rubrics[block.rubric] = None
+            if models[model] not in block.without_run:
+                of_rubrics[block.rubric] = _in_block(group, block, model)
+        rows.append({"model": models[model], "rubrics": of_rubrics})
+    return rows
+
+
+def _in_block(group: Group, block: _Block, model: int) -> dict[str, Any]:
+    """Return a model's rank by a rubric, by what, and its figures."""
+    rank, ranked_by = None, None
+    if block.ranked_by:
+        ranked_by = block.ranked_by.name
+        rank = group.ranks[ranked_by][model]
+    figures = {}
+    for metric in block.metrics:
+        estimate = group.estimates[metric.name][model]
+        figures[metric.name] = {
+            "n": estimate.n,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+        }
+    return {"rank": rank, "ranked_by": ranked_by, "figures": figures}
 
 
 def _errors(comparison: Comparison, index: int) -> list[dict[str, object]]:

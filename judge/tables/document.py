@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from judge.stats.estimate import Estimate
@@ -36,7 +37,8 @@ class Column:
     """A column: its `name` in CSV, and its `label`, by default the name.
 
     `digits` are the decimals of its numbers. `better` says which of its figures are better, `high`
-    or `low`, empty where none is.
+    or `low`, empty where none is. Columns beside each other with the same `block` have it as a
+    heading of their own above their labels.
     """
 
     name: str
@@ -45,10 +47,19 @@ class Column:
     kind: Kind = Kind.TEXT
     digits: int = 3
     better: str = ""
+    block: str = ""
 
     @property
     def heading(self) -> str:
-        """What stands above it."""
+        """What stands above it, with its block in brackets."""
+        heading = self.heading_in_block
+        if self.block and self.block not in heading:
+            return f"{heading} ({self.block})"
+        return heading
+
+    @property
+    def heading_in_block(self) -> str:
+        """What stands above it where the heading of its block is printed above that."""
         if self.label is None:
             return self.name
         return self.label
@@ -70,10 +81,23 @@ class Table:
         return tuple(column.heading for column in self.columns)
 
     @property
+    def blocks(self) -> list[tuple[str, int]]:
+        """The headings above the columns' own, each with the number of its columns.
+
+        The heading of columns without a block is empty. The list is empty without any block.
+        """
+        blocks = []
+        for block, columns in groupby(self.columns, key=lambda column: column.block):
+            blocks.append((block, len(list(columns))))
+        if not any(block for block, _ in blocks):
+            return []
+        return blocks
+
+    @property
     def n_left(self) -> int:
         """How many columns at the left hold text and ranks; numbers follow."""
         for index, column in enumerate(self.columns):
-            if column.kind not in (Kind.TEXT, Kind.RANK):
+            if column.block or column.kind not in (Kind.TEXT, Kind.RANK):
                 return index
         return len(self.columns)
 

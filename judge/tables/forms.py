@@ -238,10 +238,13 @@ def _latex_table(table: Table) -> str:
         body.append(_latex_row(cells))
     columns = "l" * n_left + "r" * n_right
     head = [latex(label) for label in table.head]
+    if table.blocks:
+        head = [latex(column.heading_in_block) for column in table.columns]
     lines = [
         f"% {_one_line(table.title)}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
+        *_latex_blocks(table),
         _latex_row(head),
         r"\midrule",
         *body,
@@ -251,6 +254,24 @@ def _latex_table(table: Table) -> str:
     if table.note:
         lines.append(f"% {_one_line(table.note)}")
     return "\n".join(lines)
+
+
+def _latex_blocks(table: Table) -> list[str]:
+    """Return the row of the blocks' headings and the rules below them; nothing without blocks."""
+    if not table.blocks:
+        return []
+    cells = []
+    rules = []
+    first = 1
+    for block, n in table.blocks:
+        last = first + n - 1
+        if block:
+            cells.append(rf"\multicolumn{{{n}}}{{c}}{{{latex(block)}}}")
+            rules.append(rf"\cmidrule(lr){{{first}-{last}}}")
+        else:
+            cells += [""] * n
+        first = last + 1
+    return [_latex_row(cells), " ".join(rules)]
 
 
 def _value(cell: Cell) -> float | None:

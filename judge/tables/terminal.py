@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich import box
@@ -81,16 +82,40 @@ def _in_pieces(cell: str) -> str:
     return "\n".join(_PIECE.findall(cell))
 
 
+def _block_headings(table: Table) -> list[str]:
+    """Return what stands above each column's own heading: its block, above the first of it."""
+    headings = [""] * len(table.columns)
+    first = 0
+    for block, n in table.blocks:
+        headings[first] = _one_line(block)
+        first += n
+    return headings
+
+
+def _under_blocks(above: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the columns' headings with those of their blocks on one line above all of them."""
+    n_lines = max(label.count("\n") for label in labels)
+    headings = []
+    for block, label in zip(above, labels, strict=True):
+        gap = "\n" * (n_lines - label.count("\n") + 1)
+        headings.append(f"{block}{gap}{label}")
+    return headings
+
+
 def _table(table: Table, width: int) -> RenderableType:
     """Return a table; in a row that is too wide numbers take several lines, each whole."""
     n_left = table.n_left
-    rows = [list(map(_one_line, row)) for row in (table.head, *table.texts)]
+    head = [column.heading_in_block for column in table.columns]
+    above = _block_headings(table)
+    rows = [list(map(_one_line, row)) for row in (head, *table.texts)]
     total = 0
-    for column in zip(*rows, strict=True):
+    for block, *column in zip(above, *rows, strict=True):
         # A space before the cell, and one of the box between two columns.
-        total += max(map(cell_len, column)) + 2
+        total += max(map(cell_len, (block, *column))) + 2
     if total > width:
         rows = [[*row[:n_left], *map(_in_pieces, row[n_left:])] for row in rows]
+    if table.blocks:
+        rows[0] = _under_blocks(above, rows[0])
     grid = Grid(
         box=box.SIMPLE,
         show_edge=False,
