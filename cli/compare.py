@@ -155,14 +155,15 @@ def compare(
 
     Give one RUN for each model and rubric. NAME=RUN names the model; otherwise it is the run's
     model, or comes from its file name. Runs that do not fit together are refused, with the option
-    that allows it.
+    that allows it. What runs/* finds beside the runs is left out, with a note.
 
     \b
-    judge compare RUN RUN --by study_class --html models.html
+    judge compare runs/* --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
     from judge.comparing.alignment import choice
     from judge.comparing.comparison import compare_runs, records
+    from judge.comparing.run_arguments import chosen_runs
     from judge.figures.comparison import comparison_figures
     from judge.figures.files import available, page_figures
     from judge.files import write_html
@@ -189,8 +190,9 @@ def compare(
         family=family or "groups",
         primary=primary,
     )
+    chosen = chosen_runs([choice(run) for run in runs])
     compared, comparison = compare_runs(
-        [choice(run) for run in runs],
+        chosen.choices,
         resampling if tests else None,
         draws=resampling.draws,
         sort=sort,
@@ -199,6 +201,7 @@ def compare(
         allow=allow,
         patient_field=patient_field,
         metrics=read_metric_files(files, higher=higher, lower=lower),
+        notes=chosen.skipped,
         track=tracked,
     )
     # A damaged run is found here, before the figures are drawn.
@@ -261,20 +264,22 @@ def challenge(
     """
     from judge.comparing.alignment import choice
     from judge.comparing.challenge import challenge_comparisons
+    from judge.comparing.run_arguments import chosen_runs
     from judge.figures.files import check_figures
     from judge.rexrank import read_model_info, write_challenge
 
     check_figures(out)
     info = read_model_info(model_info) if model_info else {}
+    chosen = chosen_runs([choice(run) for run in runs])
     comparisons = challenge_comparisons(
-        [choice(run) for run in runs],
+        chosen.choices,
         sort=sort,
         allow=allow,
         metrics=read_metric_files(files, higher=higher, lower=lower),
         patient_field=patient_field,
     )
     written = write_challenge(comparisons, out, info)
-    notes: list[str] = []
+    notes = list(chosen.skipped)
     for comparison in comparisons.values():
         notes += comparison.notes
     note_once(notes)

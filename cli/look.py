@@ -23,7 +23,7 @@ from judge.cli.options import (
     seed_option,
     table_option,
 )
-from judge.cli.output import note, print_document, print_summary
+from judge.cli.output import note, print_document, print_summary, runs_among
 from judge.tables.document import Document
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
@@ -247,6 +247,8 @@ def page(*, runs: tuple[Path, ...], out: Path) -> None:
     The pages need no server and no network: index.html opens from the folder. A page is named
     after the run's folder.
     """
+    from judge.comparing.alignment import RunChoice
     from judge.pages.run import write_site
 
-    note(f"site  {write_site(runs, out)}")
+    chosen = runs_among([RunChoice(path, str(path)) for path in runs])
+    note(f"site  {write_site([run.path for run in chosen], out)}")

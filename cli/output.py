@@ -15,6 +15,7 @@ from judge.tables.document import Document
 from judge.text import harmless
 
 if TYPE_CHECKING:
+    from judge.comparing.alignment import RunChoice
     from judge.figures.files import FigureSet
     from judge.manifest import RunSummary
 
@@ -88,6 +89,15 @@ def print_summary(
 
     document = run_document(summary, rubric, complete=form == "csv")
     print_document(document, form, summary.plain(), tables)
+
+
+def runs_among(choices: Sequence[RunChoice]) -> tuple[RunChoice, ...]:
+    """Return the runs among arguments, and say what a pattern such as `runs/*` found besides."""
+    from judge.comparing.run_arguments import chosen_runs
+
+    chosen = chosen_runs(choices)
+    note_once(chosen.skipped)
+    return chosen.choices
 
 
 def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from judge.cli.options import PATH, GroupedCommand, format_option
-from judge.cli.output import emit, note, print_document, print_summary
+from judge.cli.output import emit, note, print_document, print_summary, runs_among
 from judge.text import counted
 from judge.types import JudgeError
 
@@ -146,10 +146,12 @@ def cite(*, runs: tuple[Path, ...], form: str) -> None:
     with their intervals, and the signature, all as the run recorded them.
     """
     from judge import plugins
+    from judge.comparing.alignment import RunChoice
     from judge.running.folder import RunFolder
     from judge.tables.citation import citation, citations_text
 
-    opened = [RunFolder.open(path) for path in dict.fromkeys(runs)]
+    chosen = runs_among([RunChoice(path, str(path)) for path in dict.fromkeys(runs)])
+    opened = [RunFolder.open(run.path) for run in chosen]
     citations = [
         citation(
             run.manifest,

@@ -18,7 +18,13 @@ from judge.cli.options import (
     resampling_options,
     table_option,
 )
-from judge.cli.output import check_outputs, draw, note, print_document
+from judge.cli.output import (
+    check_outputs,
+    draw,
+    note,
+    print_document,
+    runs_among,
+)
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
@@ -123,7 +129,8 @@ def validate(
     from judge.validating.validation import compute_validation
 
     check_outputs(html, figures, VALIDATION)
-    judges = open_raters([choice(run) for run in runs], readers=False)
+    chosen = runs_among([choice(run) for run in runs])
+    judges = open_raters(chosen, readers=False)
     humans = open_raters([choice(run) for run in readers], readers=True)
     metrics = read_metric_files(files, higher=higher, lower=lower)
     studies = align_raters(judges, humans, metrics, patient_field, level)

@@ -28,11 +28,13 @@ from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.summary import OUTCOMES, fields_of
+from judge.text import counted, listed
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")
 _JUDGE_AGAIN = "judge both with the same references"
 _MOST = 5
+_MOST_NAMED = 10
 _SETTINGS = ("sampling", "reask")
 _CONTEXT = ("context", "prior", "modality")
 
@@ -116,9 +118,12 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
+    notes: Sequence[str] = (),
     track: Track = lambda tested, _n: tested,
 ) -> tuple[ComparedRuns, Comparison]:
     """Open runs and compare them; raises `JudgeError` that says what differs and must not.
+
+    `notes` are said first among those of the comparison.
 
     `draws` are those of the intervals of ratios where nothing is tested; with tests they are those
     of `how`.
@@ -138,7 +143,7 @@ def compare_runs(
         how = how.of(panel.n_units)
         draws = how.draws
     panel = replace(panel, draws=draws)
-    compared = replace(compared, panel=panel)
+    compared = replace(compared, panel=panel, notes=(*notes, *compared.notes))
     comparison = compare(
         panel,
         sort=sort,
@@ -279,14 +284,17 @@ def check(
     allowed = {f"--allow {what}" for what in allow}
     differing = [*_settings(runs), *_references(runs, aligned)]
     n = len(aligned.study_ids)
-    sizes = _by_value(runs, lambda run: f"{run.run.summary().n_studies:,}")
-    if list(sizes) != [f"{n:,}"]:
+    sizes = {run.run.summary().n_studies for run in runs}
+    if sizes != {n}:
         remedy = "no study is in all runs"
         if n:
             remedy = f"--common: the {n:,} in all runs"
         if n and common:
             allowed.add(remedy)
-        differing.insert(0, ("studies", remedy, sizes))
+        by_studies, foreign = _by_studies(runs)
+        if foreign:
+            remedy = f"no study is in all runs: leave out {listed(foreign)}"
+        differing.insert(0, ("studies", remedy, by_studies))
     texts = {what: _by_run(values) for what, _, values in differing}
     refused = []
     notes = []
@@ -303,14 +311,47 @@ def check(
     return notes
 
 
+def _by_studies(
+    runs: Sequence[ComparedRun],
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the runs by their studies, first those that most runs have, and the foreign runs.
+
+    Foreign runs have none of the studies that most runs have. Where no two runs have the same
+    studies nobody can say which are foreign.
+    """
+    by_ids: dict[frozenset[str], list[str]] = {}
+    for run in runs:
+        ids = run.run.columns([])["study_id"].to_pylist()
+        by_ids.setdefault(frozenset(ids), []).append(run.shown)
+    usual, *others = sorted(by_ids, key=lambda ids: len(by_ids[ids]), reverse=True)
+    by_studies = {f"{len(usual):,}": by_ids[usual]}
+    foreign: list[str] = []
+    for ids in others:
+        n_shared = len(ids & usual)
+        text = counted(len(ids), "other", "others")
+        if n_shared:
+            text = f"{len(ids):,} ({n_shared:,} of them the same)"
+        elif len(by_ids[usual]) > 1:
+            foreign += by_ids[ids]
+        by_studies.setdefault(text, []).extend(by_ids[ids])
+    return by_studies, foreign
+
+
 def _by_run(values: Mapping[str, Sequence[str]]) -> str:
-    """Return what each run has, such as `findings in a and 2 more; impression in b`."""
+    """Return what each run has, such as `findings in a and 2 more; impression in b and c`.
+
+    Of the value that most runs have only the first run is named, of the others all, up to ten.
+    """
+    usual = max(values, key=lambda value: len(values[value]))
     texts = []
     for value, names in values.items():
-        text = f"{value} in {names[0]}"
-        if len(names) > 1:
-            text += f" and {len(names) - 1} more"
-        texts.append(text)
+        shown = list(names[:_MOST_NAMED])
+        if value == usual:
+            shown = [names[0]]
+        n_more = len(names) - len(shown)
+        if n_more:
+            shown.append(f"{n_more} more")
+        texts.append(f"{value} in {listed(shown)}")
     return "; ".join(texts)
 
 
