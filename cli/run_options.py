@@ -47,6 +47,8 @@ def column_option(*roles: str, text: str = "", group: str) -> OptionDecorator:
     help_text = f"The field NAME holds the ROLE: {', '.join(roles)} (repeatable)."
     if text:
         help_text += f" {text}"
+    if "candidate" in roles:
+        help_text += " id=row pairs two files by the order of their records."
     return click.option(
         "--column",
         "columns",

@@ -37,13 +37,17 @@ class InputTable:
 class InputPair:
     """The candidates and the references, which may be in one table.
 
-    `is_by_position` says that the tables have no ids in common, and record 1 goes with record 1.
+    `is_by_position` says that record 1 goes with record 1, since the tables have no ids in common
+    or since the user asked for it (`is_by_request`). Then both frames have the same ids: those of
+    `ids_from`, else numbers.
     """
 
     preds: InputTable
     refs: InputTable
     is_one_table: bool = False
     is_by_position: bool = False
+    is_by_request: bool = False
+    ids_from: str = ""
 
     @classmethod
     def of_one(cls, table: InputTable) -> Self:

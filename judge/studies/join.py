@@ -53,7 +53,7 @@ from judge.studies.load import (
     to_id,
     values_of,
 )
-from judge.studies.pairing import POSITION, Pairing, choose_ids
+from judge.studies.pairing import POSITION, ROW, Pairing, choose_ids, is_by_row
 from judge.studies.sections import (
     Fields,
     Reports,
@@ -136,7 +136,7 @@ def read_pair(
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     if refs is None:
-        pair = InputPair.of_one(load(preds, "both", fields))
+        pair = InputPair.of_one(_load_one(preds, fields))
     else:
         pair = _load_two(preds, refs, fields)
     join = _join_several if fields.several else join_tables
@@ -145,6 +145,19 @@ def read_pair(
     return replace(
         studies, model=model or studies.model or model_of(preds), notes=notes
     )
+
+
+def _load_one(both: str, fields: NamedFields) -> InputTable:
+    """Read a file that holds both sides."""
+    if fields.id == ROW:
+        table = read_table(both, "both", fields)
+        if is_by_row(fields.id, table):
+            raise JudgeError(
+                f"--column id=row pairs the records of two files, and {table.name} holds both "
+                "reports of each study: leave it out"
+            )
+        return by_id(table, find_column(table.columns, ROW, "--column id", table.name))
+    return load(both, "both", fields)
 
 
 def _load_two(preds: str, refs: str, fields: NamedFields) -> InputPair:
@@ -156,10 +169,24 @@ def _load_two(preds: str, refs: str, fields: NamedFields) -> InputPair:
 
 
 def _with_ids(preds: Table, refs: Table, pairing: Pairing) -> InputPair:
+    ours = by_id(preds, pairing.preds)
+    theirs = by_id(refs, pairing.refs)
+    ids_from = ""
+    if pairing.by_request and pairing.refs is not None:
+        ours = replace(ours, frame=ours.frame.set_axis(theirs.frame.index))
+        ids_from = f"{pairing.refs} of {theirs.name}"
+    elif pairing.by_request and pairing.preds is not None:
+        theirs = replace(theirs, frame=theirs.frame.set_axis(ours.frame.index))
+        ids_from = f"{pairing.preds} of {ours.name}"
+    elif pairing.by_request:
+        # One file may number its records from 0 and the other from 1.
+        ours = replace(ours, frame=ours.frame.set_axis(theirs.frame.index))
     return InputPair(
-        preds=by_id(preds, pairing.preds),
-        refs=by_id(refs, pairing.refs),
+        preds=ours,
+        refs=theirs,
         is_by_position=pairing.by_position,
+        is_by_request=pairing.by_request,
+        ids_from=ids_from,
     )
 
 
@@ -544,6 +571,8 @@ def _id_field(pair: InputPair) -> str:
     """Return the name of the field of ids, as it is shown."""
     of_preds = pair.preds.frame.index.name
     of_refs = pair.refs.frame.index.name
+    if pair.ids_from:
+        return f"{POSITION}, called by {pair.ids_from}"
     if pair.is_by_position:
         return POSITION
     if of_refs is None:
@@ -651,6 +680,15 @@ def _position_note(pair: InputPair) -> list[str]:
     """Return the note that two tables are joined by position, if they are."""
     # Lists of texts from Python go by their order, as the caller knows.
     are_lists = pair.refs.file is None and _are_lists_of_texts(pair)
+    if pair.is_by_request:
+        ids = "their numbers"
+        if pair.ids_from:
+            ids = pair.ids_from
+        note = (
+            f"joined by position, as --column id=row asks: record 1 of {pair.preds.name} goes with "
+            f"record 1 of {pair.refs.name}, and so on; the ids are {ids}"
+        )
+        return [note]
     if are_lists or not pair.is_by_position:
         return []
     return [

@@ -13,6 +13,10 @@ A wrong pair is a wrong number that looks right, so the rule is strict:
    strict join then says which studies lack a partner.
 4. Otherwise the position, if neither table has ids and both have as many records, and no field says
    that the records stand in another order.
+
+Where one table alone has ids, or both have ids of their own, the user can ask for the position with
+`row` in the place of a field. It is refused where the tables have fields that put other records
+together. A field that is called `row` is meant before that.
 """
 
 from __future__ import annotations
@@ -35,10 +39,13 @@ from judge.studies.columns import (
 )
 from judge.studies.json_layouts import KEYS
 from judge.studies.load import FILE_NAMES, UNNAMED, Table, to_id
+from judge.text import counted
 from judge.types import JudgeError
 
 POSITION = "position"
 """The field of ids of studies that are joined by their order."""
+ROW = "row"
+"""What a user names in place of the field of ids to join tables by the order of their records."""
 
 _ID_WORDS = {
     "accession",
@@ -79,11 +86,16 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The columns with the ids of PREDS and of REFS, None where a table has none."""
+    """The columns with the ids of PREDS and of REFS, None where a table has none.
+
+    With `by_request` the user asked for the position: then one column at most is named, whose ids
+    are those of both tables.
+    """
 
     preds: str | None
     refs: str | None
     by_position: bool = False
+    by_request: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +150,8 @@ def choose_ids(
     `wanted` is the field that the user names for the ids. With `several`, the ids of REFS may be
     repeated. Raises `JudgeError` where no field, or more than one, joins the tables.
     """
+    if wanted is not None and is_by_row(wanted, preds, refs):
+        return _by_row(preds, refs)
     if wanted is not None:
         return _named(preds, refs, wanted)
     ours, theirs = _Side.of(preds), _Side.of(refs)
@@ -161,6 +175,48 @@ def choose_ids(
         return usual
     is_position = best.numbers_rows and best.preds in UNNAMED and best.refs in UNNAMED
     return Pairing(best.preds, best.refs, by_position=is_position)
+
+
+def is_by_row(wanted: str | None, *tables: Table) -> bool:
+    """Return whether `wanted` asks for the order of records, and is no field of a table."""
+    if wanted != ROW:
+        return False
+    return not any(find_columns(table.columns, ROW) for table in tables)
+
+
+def _by_row(preds: Table, refs: Table) -> Pairing:
+    """Return the pairing by position that the user asked for.
+
+    The ids are those of REFS, else of PREDS, where a column has an id of its own for each record.
+    Raises `JudgeError` where the tables have not as many records, and where a field that both
+    have says that the records stand in another order.
+    """
+    if len(preds) != len(refs):
+        records = counted(len(preds), "record", "records")
+        raise JudgeError(
+            f"--column id=row: {preds.name} has {records} and {refs.name} {len(refs):,}, so they "
+            "cannot be paired by row"
+        )
+    ours, theirs = _Side.of(preds), _Side.of(refs)
+    joins = _joins(ours, theirs, several=False)
+    joins += _partial(ours, theirs, _usual(ours, theirs))
+    for join in joins:
+        for row, place in enumerate(join.rows):
+            if place not in (None, row):
+                raise JudgeError(
+                    f"--column id=row pairs record {row + 1:,} of {refs.name} with record "
+                    f"{row + 1:,} of {preds.name}, but by {join.name} it goes with record "
+                    f"{place + 1:,}: join them by it, --column id={join.refs}"
+                )
+    _check_order(preds, refs)
+    for side in (theirs, ours):
+        likely = (*side.table.usual_ids, *filter(is_id_name, side.unique))
+        named = [name for name in likely if name in side.unique and name not in UNNAMED]
+        if named and side is theirs:
+            return Pairing(None, named[0], by_position=True, by_request=True)
+        if named:
+            return Pairing(named[0], None, by_position=True, by_request=True)
+    return Pairing(None, None, by_position=True, by_request=True)
 
 
 def _named(preds: Table, refs: Table, wanted: str) -> Pairing:
@@ -293,24 +349,31 @@ def _check_position(preds: Table, refs: Table) -> None:
     for table, other in ((preds, refs), (refs, preds)):
         named = [name for name in table.usual_ids if name not in UNNAMED]
         if named:
+            by_row = ""
+            if len(table) == len(other):
+                by_row = ", or pair the records in their order with --column id=row"
             raise JudgeError(
                 f"{other.name} has no ids to join by, and {table.name} has some in {named[0]}; add "
-                f"them to {other.name}{_or_name_them(other)}"
+                f"them to {other.name}{_or_name_them(other)}{by_row}"
             )
     if len(preds) != len(refs):
         raise JudgeError(
             f"{preds.name} and {refs.name} have no ids to join by, and {len(preds):,} records "
             f"against {len(refs):,}: they cannot be paired; add ids{_or_name_them(refs)}"
         )
+    _check_order(preds, refs)
+
+
+def _check_order(preds: Table, refs: Table) -> None:
+    """Raise `JudgeError` where both tables have a field whose values stand in another order."""
     for name in _not_reports(refs):
         for alike in find_columns(_not_reports(preds), name):
             theirs = _texts(refs.columns[name])
             ours = _texts(preds.columns[alike])
             if ours != theirs and Counter(ours) == Counter(theirs):
                 raise JudgeError(
-                    f"{preds.name} and {refs.name} have no ids to join by, and the values of "
-                    f"{name} stand in another order, so that the records cannot be paired by "
-                    f"position; add ids{_or_name_them(refs)}"
+                    f"{preds.name} and {refs.name} cannot be paired by position, since the "
+                    f"values of {name} stand in another order; add ids{_or_name_them(refs)}"
                 )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from support import Invoke
 
 from judge.studies import NamedFields, StudySet, from_python, read_pair
 from judge.studies.pairing import is_id_name
@@ -248,3 +250,97 @@ def test_swapped_files_and_files_with_the_same_texts_are_said(put: Put) -> None:
     texts = put("refs.json", {"a": "x"}), put("preds.json", {"a": "z"})
     assert any("swapped" in note for note in read_pair(*texts).notes)
     assert read_pair(*reversed(texts)).notes == ()
+
+
+# By row, where the user asks for it
+
+BY_ROW = NamedFields(id="row")
+BARE = [{"prediction": report} for report in REPORTS]
+
+
+def with_ids(field: str) -> list[dict[str, object]]:
+    return [{field: f"s{row}", "reference": REPORTS[row]} for row in range(N)]
+
+
+@pytest.mark.parametrize("field", ["study_id", "image_id", "accession"])
+@pytest.mark.parametrize("has_refs_ids", [True, False])
+def test_a_file_without_ids_goes_by_row_only_where_that_is_asked_for(
+    put: Put, field: str, *, has_refs_ids: bool
+) -> None:
+    refs = with_ids(field)
+    preds: list[dict[str, object]] = [*BARE]
+    if not has_refs_ids:
+        preds = [{field: row[field], "prediction": row["reference"]} for row in refs]
+        refs = [{"reference": report} for report in REPORTS]
+    files = put("p.json", preds), put("r.json", refs)
+    if field == "study_id":
+        with pytest.raises(JudgeError, match="in their order with --column id=row"):
+            read_pair(*files)
+    studies = read_pair(*files, fields=BY_ROW)
+    assert are_right(studies)
+    assert studies.study_ids == tuple(f"s{row}" for row in range(N))
+    holder = files[1] if has_refs_ids else files[0]
+    assert studies.read_from["id"] == f"position, called by {field} of {holder}"
+    (note,) = [note for note in studies.notes if "by position" in note]
+    assert note.startswith("joined by position, as --column id=row asks: record 1 of ")
+    assert note.endswith(f"the ids are {field} of {holder}")
+
+
+def test_no_row_is_paired_that_cannot_be(put: Put) -> None:
+    refs = put("r.json", with_ids("study_id"))
+    for preds in (BARE[1:], [*BARE, *BARE[:1]]):
+        with pytest.raises(JudgeError, match="cannot be paired by row"):
+            read_pair(put("p.json", preds), refs, fields=BY_ROW)
+    # Ids and fields that both files have say that the order is another.
+    preds = [
+        {"study_id": f"s{row}", "prediction": REPORTS[row]} for row in (*range(1, N), 0)
+    ]
+    with pytest.raises(
+        JudgeError, match=r"by study_id it goes with record 12:.*id=study_id"
+    ):
+        read_pair(put("p.json", preds), refs, fields=BY_ROW)
+    few = [
+        *preds[:3],
+        *({**row, "study_id": f"x{at}"} for at, row in enumerate(preds[3:])),
+    ]
+    with pytest.raises(JudgeError, match="by study_id it goes with record"):
+        read_pair(put("p.json", few), refs, fields=BY_ROW)
+    ages = [{**row, "age": at // 2} for at, row in enumerate(with_ids("study_id"))]
+    aged = [{**row, "age": (N - 1 - at) // 2} for at, row in enumerate(BARE)]
+    with pytest.raises(JudgeError, match="values of age stand in another order"):
+        read_pair(put("p.json", aged), put("r2.json", ages), fields=BY_ROW)
+    both = [{**one, **other} for one, other in zip(BARE, with_ids("id"), strict=True)]
+    with pytest.raises(JudgeError, match="leave it out"):
+        read_pair(put("both.json", both), None, fields=BY_ROW)
+
+
+def test_ids_of_their_own_kinds_go_by_row_too(put: Put) -> None:
+    preds = [{"case": f"c{at}", **row} for at, row in enumerate(BARE)]
+    files = put("p.json", preds), put("r.json", with_ids("study_id"))
+    studies = read_pair(*files, fields=BY_ROW)
+    assert are_right(studies)
+    assert studies.study_ids[0] == "s0"
+    assert list(studies.fields["case"]) == [f"c{at}" for at in range(N)]
+
+
+def test_a_field_called_row_is_meant_before_the_order(put: Put) -> None:
+    preds = [{"row": f"s{row}", "prediction": REPORTS[row]} for row in ORDER]
+    refs = [{**one, "row": one["study_id"]} for one in with_ids("study_id")]
+    studies = read_pair(put("p.json", preds), put("r.json", refs), fields=BY_ROW)
+    assert are_right(studies)
+    assert studies.read_from["id"] == "row"
+    assert not any("position" in note for note in studies.notes)
+
+
+def test_the_manifest_says_that_studies_were_paired_by_row(
+    put: Put, invoke: Invoke
+) -> None:
+    files = put("p.json", BARE), put("r.json", with_ids("study_id"))
+    more = ("--column", "id=row", "--out", "run", "--min-coverage", 0)
+    done = invoke("green", *files, *more)
+    assert done.exit_code == 0, done.stderr
+    assert "as --column id=row asks" in done.stdout
+    manifest = json.loads(Path("run/manifest.json").read_text("utf-8"))
+    assert manifest["settings"]["columns"]["id"] == "row"
+    assert any("as --column id=row asks" in note for note in manifest["notes"])
+    assert manifest["read_from"]["id"].startswith("position, called by study_id of ")
