@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import os
@@ -15,6 +14,7 @@ from typing import Any
 import click
 
 from judge import plugins, rubrics
+from judge.cli.options import SuggestingGroup
 from judge.plugins import NAME
 from judge.types import JudgeError
 
@@ -131,7 +131,7 @@ def command_groups() -> dict[str, list[str]]:
     return groups | {first: names + groups[first]}
 
 
-class _Commands(click.Group):
+class _Commands(SuggestingGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         commands: list[str] = []
         for names in command_groups().values():
@@ -152,21 +152,6 @@ class _Commands(click.Group):
         from judge.cli.judging import command_for
 
         return command_for(rubrics.load(cmd_name))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command where there is none of that name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = difflib.get_close_matches(
-                args[0].lower(), self.list_commands(ctx), 1
-            )
-            if near and "Did you mean" not in error.message:
-                words = f"{error.message} Did you mean {near[0]}?"
-                raise click.UsageError(words, error.ctx) from error
-            raise
 
     def format_commands(
         self,

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.options import FiniteRange, GroupedCommand, cache_option, format_option
+from judge.cli.options import (
+    FiniteRange,
+    GroupedCommand,
+    SuggestingGroup,
+    cache_option,
+    format_option,
+)
 from judge.cli.output import note, print_document
 from judge.tables.document import Column, Document, Table
 from judge.tables.kinds import Kind
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
     from judge.cache.answers import DamagedAnswer, KeptAnswer
 
 
-@click.group("cache")
+@click.group("cache", cls=SuggestingGroup)
 def cache() -> None:
     """Inspect, extend or prune the cached answers.
 
@@ -153,7 +159,7 @@ def _end(damaged: Sequence[DamagedAnswer]) -> None:
     sys.exit(0)
 
 
-@click.group("batch")
+@click.group("batch", cls=SuggestingGroup)
 def batch() -> None:
     """List or cancel the batches that `judge RUBRIC ... --batch` made."""
 

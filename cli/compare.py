@@ -13,6 +13,7 @@ from judge.cli.options import (
     PATH,
     GroupedCommand,
     GroupedOption,
+    SuggestingGroup,
     align_options,
     allow_option,
     figures_option,
@@ -229,7 +230,7 @@ def compare(
         print_document(document, form, data, table)
 
 
-@click.group("reproduce")
+@click.group("reproduce", cls=SuggestingGroup)
 def reproduce() -> None:
     """Make the figures and tables of a published evaluation from your own runs."""
 

@@ -9,6 +9,7 @@ on as one: a command takes them as `**values`, and makes `RunOptions(**values)`,
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -115,8 +116,11 @@ class GroupedCommand(click.Command):
         Raises `click.UsageError` where an option that takes one value is given twice.
         """
         current = list(_renamed(args, self.params))
-        self._refuse_repeated(ctx, current)
-        return super().parse_args(ctx, current)
+        try:
+            self._refuse_repeated(ctx, current)
+            return super().parse_args(ctx, current)
+        except click.NoSuchOption as error:
+            raise _with_replacement(error, ctx) from error
 
     def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
         # click itself takes the last value in silence: who writes `--judge A --judge B` would
@@ -141,6 +145,56 @@ class GroupedCommand(click.Command):
         for title, records in grouped_help(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _with_replacement(
+    error: click.NoSuchOption, ctx: click.Context
+) -> click.UsageError:
+    """Return the error with what replaced the option, where it is one that is gone."""
+    from judge.cli.removed import removed_option
+
+    instead = removed_option(error.option_name, below_program(ctx))
+    if instead is None:
+        return error
+    return click.UsageError(f"{error.option_name} is gone: {instead}.", ctx)
+
+
+def below_program(ctx: click.Context) -> str:
+    """Return the names of a context's commands below the program's, as `stress make`."""
+    names: list[str] = []
+    inner: click.Context | None = ctx
+    while inner is not None and inner.parent is not None:
+        names.insert(0, inner.info_name or "")
+        inner = inner.parent
+    return " ".join(names)
+
+
+class SuggestingGroup(click.Group):
+    """A group that names what replaced a command that is gone, or the nearest one there is."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command; raises `click.UsageError` where there is none of that name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            self.refuse_removed(ctx, args[0])
+            names = self.list_commands(ctx)
+            near = difflib.get_close_matches(args[0].lower(), names, 1)
+            if near and "Did you mean" not in error.message:
+                words = f"{error.message} Did you mean {near[0]}?"
+                raise click.UsageError(words, error.ctx) from error
+            raise
+
+    def refuse_removed(self, ctx: click.Context, name: str) -> None:
+        """Raise `click.UsageError` for a command that is gone, with what replaced it."""
+        from judge.cli.removed import removed_command
+
+        path = f"{below_program(ctx)} {name}".strip()
+        instead = removed_command(path)
+        if instead is not None:
+            raise click.UsageError(f"judge {path} is gone: {instead}.", ctx)
 
 
 def grouped_help(ctx: click.Context) -> dict[str, list[tuple[str, str]]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 import judge
-from judge.cli.options import PATH, GroupedCommand
+from judge.cli.options import PATH, GroupedCommand, SuggestingGroup
 from judge.cli.output import note
 from judge.prompts import every, file_of, load, of_plugins, official
 from judge.types import JudgeError
 
 
-@click.group("prompts")
+@click.group("prompts", cls=SuggestingGroup)
 def prompts() -> None:
     """List the prompts, show one as it is sent, or fetch an official one."""
 

@@ -16,6 +16,7 @@ from judge.cli.options import (
     POSITIVE_INTEGER,
     GroupedCommand,
     GroupedOption,
+    SuggestingGroup,
     format_option,
     shared_options,
     split_commas,
@@ -145,7 +146,7 @@ class _StressOptions(_Candidates, JudgeOptions):
     repeats: int
 
 
-class _Group(click.Group):
+class _Group(SuggestingGroup):
     """A group whose command `run` is meant where none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -153,6 +154,8 @@ class _Group(click.Group):
             *self.commands,
             *self.get_help_option_names(ctx),
         }
+        if not is_named:
+            self.refuse_removed(ctx, args[0])
         return super().parse_args(ctx, args if is_named else ["run", *args])
 
 

@@ -75,6 +75,10 @@ _MODULES = {
 }
 
 
+_REMOVED = {"Annotated": "Scored"}
+"""Names that are gone -> what has taken their place."""
+
+
 def __dir__() -> list[str]:
     """List what is public."""
     return sorted(__all__)
@@ -91,4 +95,6 @@ def __getattr__(name: str) -> object:
     for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"judge.{module}"), name)
+    if name in _REMOVED:
+        raise AttributeError(f"judge.{name} is gone: use judge.{_REMOVED[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
