@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.comparing.alignment import known_model
-from judge.files import Stamp, folders_with, stamp
+from judge.files import Stamp, folders_with, is_regular, is_there, stamp
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
@@ -28,7 +31,7 @@ from judge.running import folder
 from judge.running.folder import TABLE_PARQUET, RunFolder
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
-from judge.service.settings import ServiceSettings
+from judge.service.settings import JOBS, ServiceSettings
 from judge.stats.intervals import rate_interval
 from judge.stats.summary import patients
 from judge.study.view import graded_items, search_text
@@ -38,6 +41,11 @@ from judge.types import JudgeError
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
 _FILES = (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY)
 
+TRASH = ".trash"
+"""The folder of deleted runs in a folder of runs."""
+NAMES = "names.jsonl"
+"""The file of a run with the names that it had."""
+TRASH_ID = r"\d{8}-\d{6}-[0-9a-f]{6}"
 REVIEWS = "reviews.jsonl"
 RIGHT, ALL = "right", "all"
 VERDICTS = (RIGHT, "wrong", "wrong_severity")
@@ -256,7 +264,76 @@ class RunEntry:
     @property
     def blind_id(self) -> str:
         """The run's name for readers: its folder's name may say who judged it."""
-        return _digest(self.path)[:16]
+        return _blind_id(self.path)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was neither renamed nor moved since it was found."""
+        return is_there(self.path) or (self.job is not None and is_there(self.job.path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerName:
+    """A name that a run had until it was renamed, and its name for readers then."""
+
+    name: str
+    blind_id: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedRun:
+    """A run in the trash: the folder that was made for it there, and the run's name."""
+
+    path: Path
+    name: str
+
+    @classmethod
+    def read(cls, path: Path) -> TrashedRun:
+        """Return the run in a folder of the trash; raises ValueError where it holds no one run."""
+        names = {entry.name for entry in _folders_in(path) if entry.name != JOBS}
+        names |= {entry.name for entry in _folders_in(path / JOBS)}
+        if len(names) != 1:
+            raise ValueError(f"{path} does not hold one run")
+        return cls(path, names.pop())
+
+    @property
+    def id(self) -> str:
+        """The name of its folder in the trash, which begins with the time, in UTC."""
+        return self.path.name
+
+    @property
+    def deleted(self) -> str:
+        """When it was deleted, in ISO format."""
+        stamp_of_id = f"{self.id[:15]}+0000"
+        return datetime.strptime(stamp_of_id, "%Y%m%d-%H%M%S%z").isoformat()
+
+    def plain(self) -> dict[str, str]:
+        """Return it as in the list of the trash."""
+        return {"id": self.id, "name": self.name, "deleted": self.deleted}
+
+
+def _folders_in(path: Path) -> list[Path]:
+    """Return the folders in a folder, with links, which may have been runs too."""
+    try:
+        inside = list(path.iterdir())
+        return [entry for entry in inside if entry.is_dir() or entry.is_symlink()]
+    except OSError:
+        return []
+
+
+def trashed_runs(folders: Iterable[Path]) -> list[TrashedRun]:
+    """Return the runs in the trash of folders of runs, those deleted last first."""
+    found = []
+    for runs in folders:
+        trash = runs.absolute() / TRASH
+        if trash.is_symlink():
+            continue
+        for path in _folders_in(trash):
+            if re.fullmatch(TRASH_ID, path.name) and not path.is_symlink():
+                with suppress(ValueError):  # somebody has put something else there
+                    found.append(TrashedRun.read(path))
+    return sorted(found, key=lambda run: run.id, reverse=True)
 
 
 class Catalogue:
@@ -283,16 +360,51 @@ class Catalogue:
             if name in entries or not jobs.NAME.fullmatch(name):
                 name = f"run-{_digest(path)[:8]}"
             entries[name] = RunEntry(name, path, jobs_by_run.get(path))
-        self._entries = entries | {entry.blind_id: entry for entry in entries.values()}
-        return list(entries.values())
+        found = list(entries.values())
+        by_name = _former(found)
+        by_name |= entries
+        by_name |= {entry.blind_id: entry for entry in found}
+        self._entries = by_name
+        return found
+
+    def refresh(self) -> None:
+        """Look at the folders of runs again, as after a run was renamed or moved."""
+        self.entries()
+
+    def at(self, path: Path) -> RunEntry:
+        """Return the run in that folder; raises `ProblemError` 404 where there is none."""
+        for entry in self.entries():
+            if entry.path == path:
+                return entry
+        raise ProblemError(404, f"{path.name} is no run; GET /v1/runs lists them")
+
+    def holder(self, name: str) -> RunEntry | None:
+        """Return the run that has or had a name, None for no run."""
+        return self._entries.get(name)
 
     def find(self, name: str) -> RunEntry:
-        """Return the run of that id, or blind id; raises `ProblemError` 404 for an unknown one."""
-        if name not in self._entries:
-            self.entries()
-        if name not in self._entries:
-            raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
-        return self._entries[name]
+        """Return the run of that id, blind id or former name.
+
+        Raises `ProblemError` 404 for an unknown one, which says where it is in the trash.
+        """
+        entry = self._entries.get(name)
+        if entry is None or not entry.is_there:
+            self.refresh()
+            entry = self._entries.get(name)
+        if entry is not None:
+            return entry
+        for run in trashed_runs(self._settings.runs):
+            # The name of a run may say who judged it, which a reader must not know.
+            if name == run.name:
+                raise ProblemError(
+                    404,
+                    f"the run {name} was deleted; it can be restored from the trash",
+                )
+            if name == _blind_id(run.path.parent.parent / run.name):
+                raise ProblemError(
+                    404, "this run was deleted; it can be restored from the trash"
+                )
+        raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
 
     def open(self, name: str) -> tuple[RunEntry, OpenRun]:
         """Return a finished run; raises `ProblemError` 404 for none, 409 for an unfinished one."""
@@ -343,6 +455,24 @@ class Catalogue:
 
 def _stamps(path: Path) -> Stamps:
     return tuple(stamp(path / name) for name in _FILES)
+
+
+def _former(entries: Sequence[RunEntry]) -> dict[str, RunEntry]:
+    """Return the runs by the names that they had; of several the one that had it last."""
+    had: list[tuple[str, str, RunEntry]] = []
+    for entry in entries:
+        if not is_regular(entry.path / NAMES):
+            continue
+        with suppress(JudgeError):  # the run has its name of today
+            for former in read_entries(entry.path / NAMES, FormerName):
+                had.append((former.at, former.name, entry))
+                had.append((former.at, former.blind_id, entry))
+    had.sort(key=lambda name: name[0])
+    return {name: entry for _, name, entry in had}
+
+
+def _blind_id(path: Path) -> str:
+    return _digest(path)[:16]
 
 
 def _digest(path: Path) -> str:

@@ -281,10 +281,13 @@ class Jobs:
                 # Another service may have it, or its process.
                 await lock_when_free(lock.fileno(), pause=_POLL_SECONDS)
                 async with self._turn:
-                    if job.state()[0] in UNFINISHED:
+                    # Meanwhile it may have been deleted, or renamed after its end.
+                    is_there = is_regular(job.path / JOB)
+                    if is_there and job.state()[0] in UNFINISHED:
                         await self._run(job, lock.fileno())
         except OSError as error:
-            job.end(FAILED, f"the run cannot be done: {error.strerror}")
+            with suppress(FileNotFoundError):  # deleted
+                job.end(FAILED, f"the run cannot be done: {error.strerror}")
 
     async def _run(self, job: Job, lock: int) -> None:
         if job.request.judge not in self._settings.allowed:
