@@ -28,20 +28,20 @@ from judge.manifest import ANNOTATIONS
 from judge.readers.annotation_store import append_entry
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
-from judge.service.catalogue import (
+from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.jobs import Short
+from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
+from judge.service.settings import JOBS, Ledger, ServiceSettings
+from judge.study.reviews import (
     COMMENT,
     MISSED,
     REVIEWS,
     VERDICTS,
     Event,
-    OpenRun,
     ReviewVerdict,
-    RunEntry,
 )
-from judge.service.jobs import Short
-from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.settings import JOBS, Ledger, ServiceSettings
 from judge.study.view import study_view
+from judge.tables.reviews import reviews_document, stale_sentence
 from judge.types import JudgeError
 
 _MAX_NAME = 200
@@ -303,12 +303,17 @@ def show_study(
     if place is None:
         raise ProblemError(404, "no such study in this run")
     study = opened.row(place)
+    errors = opened.errors_of(study["study_id"])
+    reviews = [e for e in opened.reviews() if e.study_id == study["study_id"]]
     shown = {
         "row": place,
         "view": study_view(study, opened.rubric),
-        "fingerprints": list(opened.errors_of(study["study_id"])),
-        "reviews": [
-            asdict(e) for e in opened.reviews() if e.study_id == study["study_id"]
+        "fingerprints": list(errors),
+        "reviews": [asdict(event) for event in reviews],
+        "stale": [
+            {"reader": event.reader, "text": stale_sentence(event, opened.rubric)}
+            for event in reviews
+            if event.is_stale(errors)
         ],
         "asked": opened.asked.about(study),
     }
@@ -317,10 +322,23 @@ def show_study(
 
 @routes.get("/v1/runs/{run}/reviews")
 def list_reviews(run: RunId, service: ServiceDep) -> Response:
-    """Return the reviews that count, and how right the judge was in the readers' eyes."""
+    """Return the reviews that count, and how right the judge was in the readers' eyes.
+
+    Of the `statistics`, `precision` counts an error of the wrong severity as not right, and
+    `finding_precision` as right; `agreement` has Cohen's kappa of each two readers. A `stale`
+    event is of an error that the run no longer has: it counts in no figure. `shown` has the same
+    in words.
+    """
     _, opened = service.catalogue.open(run)
-    events = [asdict(event) for event in opened.reviews()]
-    return as_json({"events": events, "statistics": opened.reviewed()})
+    found = opened.reviewed()
+    document = reviews_document(found.summary, opened.rubric)
+    shown = {
+        "sentence": found.summary.sentence,
+        "notes": document.notes,
+        "tables": [table.plain() for table in document.tables],
+    }
+    statistics = found.summary.plain()
+    return as_json({"events": found.listed(), "statistics": statistics, "shown": shown})
 
 
 @routes.post("/v1/runs/{run}/reviews", status_code=201)

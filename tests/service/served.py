@@ -17,7 +17,7 @@ import httpx
 from support import EXAMPLES
 
 from judge.readers.annotation_store import read_entries
-from judge.service.catalogue import REVIEWS, Event
+from judge.study.reviews import REVIEWS, Event
 
 PATIENCE = 60.0
 RATING = "RATING-OF-ANOTHER"
