@@ -37,6 +37,7 @@ from judge.service import (
     runs,
 )
 from judge.service.catalogue import Catalogue
+from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
 from judge.service.moving import ReadersAtWork, RunMoves
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
@@ -55,6 +56,7 @@ _NO_TELEMETRY: Any = {
 }
 _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
+_UPLOADS = ("/v1/runs", "/v1/runs/check")
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"  # browsers send a cookie to every port of a host
@@ -85,6 +87,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
             catalogue=catalogue,
             jobs=jobs.Jobs(settings),
             comparisons=comparisons,
+            checks=RunChecks(settings),
             readers=readers,
             moves=RunMoves(settings, catalogue, comparisons, readers),
         )
@@ -128,7 +131,7 @@ class Guard:
             await self._app(scope, receive, send)
         if scope["type"] != "http":  # there are no web sockets
             return
-        is_upload = (scope["method"], scope["path"]) == ("POST", "/v1/runs")
+        is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
         limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
 

@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints
 from starlette.exceptions import HTTPException
 
 from judge.service.catalogue import Catalogue
+from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
 from judge.service.jobs import Jobs
 from judge.service.moving import ReadersAtWork, RunMoves
@@ -33,6 +34,7 @@ class Service:
     catalogue: Catalogue
     jobs: Jobs
     comparisons: Comparisons
+    checks: RunChecks
     readers: ReadersAtWork
     moves: RunMoves
 
