@@ -128,7 +128,14 @@ def _limit_warnings(
             )
         elif worst > dollars:
             warnings.append(
-                f"The run may cost up to ${worst:,.2f}, which is more than {name} "
-                f"(${dollars:,.2f}): it stops before it passes that, and what was answered is kept."
+                f"The run may cost up to {_in_dollars(worst)}, which is more than {name} "
+                f"({_in_dollars(dollars)}): it stops before it passes that, and what was answered "
+                "is kept."
             )
     return warnings
+
+
+def _in_dollars(sum_: float) -> str:
+    if 0 < sum_ < 0.01:
+        return f"${sum_:.2g}"
+    return f"${sum_:,.2f}"

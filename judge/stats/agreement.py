@@ -542,11 +542,11 @@ def verdict_kappa(
     for verdicts in (first, second):
         most_frequent = np.bincount(verdicts.astype(int)).max()
         if n - most_frequent < LEAST_POSITIVES:
-            reason = (
+            too_few = (
                 f"kappa has no interval where a reader gave fewer than {LEAST_POSITIVES} verdicts "
                 "other than the most frequent one"
             )
-            return Estimate(n=n, value=value, reason=reason)
+            return Estimate(n=n, value=value, reason=too_few)
     n_units = len(np.unique(resamples.units))
     low, high, reason = interval(draws[1:], n_units, unit_words)
     return Estimate(n=n, value=value, low=low, high=high, reason=reason)
