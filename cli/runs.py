@@ -92,7 +92,7 @@ def list_(*, folders: tuple[Path, ...], form: str) -> None:
 @table_option(["reviews", "precision", "agreement"])
 @format_option(
     ["table", "json", "csv", "md"],
-    text="csv has each review; json has all. Default: table, of the figures.",
+    text="csv has each review, json has all, the others have the figures.",
 )
 def export(*, run: Path, reviews: bool, table: tuple[str, ...], form: str) -> None:
     """Print the reviews of RUN: what readers said of the judge's errors in judge serve.
