@@ -71,7 +71,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "stress": ("stress:stress", "Test a judge with known errors."),
     },
     "Keep track of runs, answers and prompts": {
-        "runs": ("runs:runs", "List runs."),
+        "runs": ("runs:runs", "List runs, or export the reviews of one."),
         "rescore": (
             "runs:rescore",
             "Read a run's answers again with the current parser.",

@@ -17,10 +17,10 @@ from judge.cli.options import GroupedCommand, GroupedOption, format_option
 from judge.cli.output import note, print_document, print_summary
 from judge.cli.progress import (
     Owner,
+    described_judge,
     end_uncovered,
     forecast,
     judge_studies,
-    named_with_end,
     watching,
 )
 from judge.cli.run_options import (
@@ -108,7 +108,7 @@ def _judge(rubric: Rubric, options: RunOptions) -> None:
     studies = limited(studies, options.limit)
     if not options.judge:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-    asked = _questions(studies, shard, settings.references)
+    asked = questions_of(studies, shard, settings.references)
     if options.dry_run:
         forecast(session, asked, in_batches=batches is not None)
         return
@@ -162,7 +162,7 @@ def limited(studies: StudySet, n: int | None) -> StudySet:
     return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
 
 
-def _questions(
+def questions_of(
     studies: StudySet, shard: Shard | None, references: Rule | None
 ) -> StudySet:
     """Return the studies of a shard, or each study with each of its references."""
@@ -219,23 +219,11 @@ def _in_batches(
 
 
 def _checked_judge(name: str) -> str:
-    """Return a judge's name, its end if that is soon, and whether its key is missing.
-
-    Raises `JudgeError` for a judge that there is not.
-    """
+    """Return `described_judge` of a judge's name; raises `JudgeError` for one that is not there."""
     from judge import backends, rubrics
-    from judge.backends.hosted import HostedJudge
 
     settings = backends.JudgeSettings(environ=os.environ, say=note, sends=False)
-    judge = backends.load(name, rubrics.load("green"), settings)
-    shown = named_with_end(judge)
-    if (
-        isinstance(judge, HostedJudge)
-        and judge.billing_url
-        and not os.environ.get(judge.key_name)
-    ):
-        shown += f"; its key is missing: set {judge.key_name}"
-    return shown
+    return described_judge(backends.load(name, rubrics.load("green"), settings))
 
 
 @click.command("check", cls=GroupedCommand)
@@ -272,7 +260,7 @@ def check(
     studies, settings = read_studies(options, preds, refs)
     shard = shard_of_settings(settings)
     studies = limited(studies, options.limit)
-    description = described(_questions(studies, shard, settings.references))
+    description = described(questions_of(studies, shard, settings.references))
     lines = preview(description)
     if judge is not None:
         description["judge"] = _checked_judge(judge)

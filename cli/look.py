@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -56,7 +57,9 @@ def audit(
     """Show one study of RUN with its errors, or list the worst studies.
 
     A study is shown with reference, candidate, errors (with the words they are about), matched
-    findings and the judge's explanation. Rubrics that correct lines show their edits.
+    findings and the judge's explanation. Rubrics that correct lines show their edits. Where the
+    run was reviewed in judge serve, the list says how right the judge was (precision), and a study
+    has its reviews; judge runs export RUN --reviews has all.
 
     \b
     judge audit RUN
@@ -66,7 +69,9 @@ def audit(
     from judge.pages.run import write_page
     from judge.running.folder import RunFolder
     from judge.stats.summary import worst_rows
+    from judge.study.reviews import RunReviews
     from judge.study.terminal import audit as audit_lines
+    from judge.tables.reviews import review_lines, reviews_document
     from judge.tables.run import worst_table
     from judge.tables.terminal import shown, terminal
 
@@ -81,12 +86,25 @@ def audit(
         out = terminal()
         has_colour = out.color_system is not None and not out.no_color
         record = opened.record(study_id)
+        reviews = RunReviews.read(opened)
+        said = []
+        if reviews is not None:
+            said = review_lines(reviews, study_id, opened.rubric)
+        lines = audit_lines(
+            record, opened.rubric, raw=raw, has_colour=has_colour, reviews=said
+        )
         # Reports are text from outside and never read as markup.
-        for line in audit_lines(record, opened.rubric, raw=raw, has_colour=has_colour):
+        for line in lines:
             click.echo("\n".join(shown(line, out)))
     else:
         rows = worst_rows(opened.table(), opened.rubric, worst or 10)
-        print_document(Document(tables=[worst_table(rows, opened.rubric)]))
+        document = Document(tables=[worst_table(rows, opened.rubric)])
+        reviews = RunReviews.read(opened)
+        if reviews is not None:
+            of_reviews = reviews_document(reviews.summary, opened.rubric)
+            tables = [*document.tables, *of_reviews.tables]
+            document = replace(of_reviews, tables=tables)
+        print_document(document)
         if worst is None:
             note(f"judge audit {run} STUDY_ID shows one of them")
 

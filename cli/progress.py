@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import shutil
 import sys
@@ -151,6 +152,20 @@ def named_with_end(judge: Judge) -> str:
         return judge.name
     asyncio.run(judge.look_up_end())
     return judge.note or judge.name  # the note begins with the name
+
+
+def described_judge(judge: Judge) -> str:
+    """Return a judge's name, its end if that is soon, and whether its key is missing."""
+    from judge.backends.hosted import HostedJudge
+
+    shown = named_with_end(judge)
+    if (
+        isinstance(judge, HostedJudge)
+        and judge.billing_url
+        and not os.environ.get(judge.key_name)
+    ):
+        shown += f"; its key is missing: set {judge.key_name}"
+    return shown
 
 
 def forecast(

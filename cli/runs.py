@@ -1,4 +1,4 @@
-"""`judge runs`, `merge`, `panel`, `rescore` and `cite`: what becomes of runs."""
+"""`judge runs list` and `export`, `merge`, `panel`, `rescore` and `cite`: what becomes of runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from judge.cli.options import PATH, GroupedCommand, format_option
+from judge.cli.options import PATH, GroupedCommand, format_option, table_option
 from judge.cli.output import emit, note, print_document, print_summary, runs_among
 from judge.text import counted
 from judge.types import JudgeError
@@ -16,13 +16,35 @@ if TYPE_CHECKING:
     from judge.running.folder import RunFolder
 
 
-@click.command("runs", cls=GroupedCommand)
+class _RunsGroup(click.Group):
+    """A group whose first command is meant where none is named: `judge runs FOLDER`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; without a command it is that of `list`."""
+        is_help = bool(args) and args[0] in ctx.help_option_names
+        if not is_help and (not args or args[0] not in self.commands):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("runs", cls=_RunsGroup)
+def runs() -> None:
+    """List runs, or export what reviewers said of one.
+
+    \b
+    judge runs FOLDER                 the same as judge runs list FOLDER
+    judge runs export RUN --reviews
+    """
+
+
+@runs.command("list", cls=GroupedCommand, short_help="List the runs in folders.")
 @click.argument("folders", type=PATH, nargs=-1, metavar="[FOLDER]...")
 @format_option(["table", "json"])
-def runs(*, folders: tuple[Path, ...], form: str) -> None:
+def list_(*, folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER (default: judge-runs) and its subfolders, the newest first.
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
+    Runs in the trash of judge serve are left out.
     """
     from judge.manifest import MANIFEST
     from judge.running.folder import RunFolder
@@ -37,7 +59,11 @@ def runs(*, folders: tuple[Path, ...], form: str) -> None:
     # The run itself, a folder of runs, and a folder of such folders.
     for below in ("", "*/", "*/*/"):
         for folder in folders:
-            paths += [path.parent for path in folder.glob(f"{below}{MANIFEST}")]
+            for path in folder.glob(f"{below}{MANIFEST}"):
+                inside = path.relative_to(folder).parts
+                # A hidden folder has no runs of today, as that of deleted ones.
+                if not any(part.startswith(".") for part in inside):
+                    paths.append(path.parent)
     described = []
     for path in dict.fromkeys(paths):
         try:
@@ -49,6 +75,56 @@ def runs(*, folders: tuple[Path, ...], form: str) -> None:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
     print_document(runs_document(described), form, described)
+
+
+@runs.command(
+    "export", cls=GroupedCommand, short_help="Print what reviewers said of a run."
+)
+@click.argument("run", type=PATH)
+@click.option(
+    "--reviews",
+    is_flag=True,
+    help=(
+        "The reviews that were made in judge serve, the judge's precision by them, and the "
+        "agreement of each two reviewers (kappa)."
+    ),
+)
+@table_option(["reviews", "precision", "agreement"])
+@format_option(
+    ["table", "json", "csv", "md"],
+    text="csv has each review, json has all, the others have the figures.",
+)
+def export(*, run: Path, reviews: bool, table: tuple[str, ...], form: str) -> None:
+    """Print the reviews of RUN: what readers said of the judge's errors in judge serve.
+
+    Precision is the share of reviewed errors that more than half of their reviewers call right;
+    finding precision counts a wrong severity as right. Reviews of errors that the run no longer
+    has are stale: they are marked, and count in no figure.
+
+    \b
+    judge runs export RUN --reviews
+    judge runs export RUN --reviews --format csv > reviews.csv
+    """
+    from judge.running.folder import RunFolder
+    from judge.study.reviews import REVIEWS, RunReviews, StudyUnits
+    from judge.tables.reviews import exported_reviews
+
+    if not reviews:
+        raise click.UsageError(
+            "say what to export: --reviews (the table of studies is studies.csv in the run's "
+            "folder)"
+        )
+    opened = RunFolder.open(run)
+    found = RunReviews.read(opened)
+    if found is None:
+        note(f"no reviews in {run}: there is no {REVIEWS}, or all were withdrawn")
+        found = RunReviews.of(
+            [], {}, units=StudyUnits({}, has_patients=False), rubric=opened.rubric
+        )
+    with_each = form == "csv" or "reviews" in table
+    document = exported_reviews(found, opened.rubric, with_each=with_each)
+    data = {"reviews": found.listed(), "statistics": found.summary.plain()}
+    print_document(document, form, data, table)
 
 
 @click.command("merge", cls=GroupedCommand)

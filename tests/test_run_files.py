@@ -39,7 +39,7 @@ from judge.running.folder import (
     WRITING,
     RunFolder,
 )
-from judge.service.catalogue import Event
+from judge.study.reviews import Event
 from judge.types import Annotation, Completion, Edit, Item, JudgeError, Usage
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"

@@ -199,6 +199,10 @@ def _run_folder(done: judge.Run) -> str:
                         "`reviews.jsonl`, `readings.jsonl`",
                         "what people wrote on the pages, if any",
                     ),
+                    (
+                        "`names.jsonl`",
+                        "the names that the run had before it was renamed in `judge serve`",
+                    ),
                 ],
             ),
             "## studies.csv { #studiescsv }",

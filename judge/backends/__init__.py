@@ -7,7 +7,7 @@ colon of `--judge KIND:NAME`: a function `load(name, rubric, settings)`.
 from __future__ import annotations
 
 import difflib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from judge import plugins
@@ -16,7 +16,15 @@ from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.rubrics import Rubric
 from judge.types import LEXICON, JudgeError
 
-__all__ = ["LEXICON", "TIMEOUT", "Judge", "JudgeSettings", "load"]
+__all__ = [
+    "LEXICON",
+    "TIMEOUT",
+    "Judge",
+    "JudgeChoices",
+    "JudgeSettings",
+    "choices_of",
+    "load",
+]
 
 _OPENAI = "openai"
 # Who serves models behind an API, and the module of each.
@@ -54,6 +62,35 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
             raise plugins.BACKENDS.error(kind, f"gives no Judge but {judge!r:.80}")
         return added.guarded(kind, judge)
     return _built_in(spec, rubric, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeChoices:
+    """What may be chosen of a judge: reasoning efforts, the least first, and service tiers."""
+
+    efforts: tuple[str, ...] = ()
+    service_tiers: tuple[str, ...] = ()
+
+
+def choices_of(spec: str, base_url: str | None = None) -> JudgeChoices:
+    """Return what may be chosen of the judge that `spec` names; nothing is asked.
+
+    Of a model that `models.yaml` lacks, and of a server of one's own, nothing is known.
+    """
+    kind, colon, name = spec.partition(":")
+    if not (kind in _PROVIDERS and colon):
+        if colon or spec == LEXICON:
+            return JudgeChoices()
+        kind, name = models.provider_of(spec), spec
+    facts = models.facts_of(name, kind)
+    efforts: tuple[str, ...] = ()
+    if facts is not None:
+        efforts = facts.efforts
+    tiers: tuple[str, ...] = ()
+    if base_url is None:
+        provider = import_module(f"judge.backends.{_PROVIDERS[kind]}").PROVIDER
+        tiers = provider.service_tiers
+    return JudgeChoices(efforts, tiers)
 
 
 def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:

@@ -28,9 +28,18 @@ from judge.address import is_loopback
 from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparison_routes, jobs, readings, runs
+from judge.service import (
+    ProblemError,
+    comparison_routes,
+    jobs,
+    moving_routes,
+    readings,
+    runs,
+)
 from judge.service.catalogue import Catalogue
+from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
+from judge.service.moving import ReadersAtWork, RunMoves
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError
@@ -47,6 +56,7 @@ _NO_TELEMETRY: Any = {
 }
 _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
+_UPLOADS = ("/v1/runs", "/v1/runs/check")
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"  # browsers send a cookie to every port of a host
@@ -70,8 +80,17 @@ def application(settings: ServiceSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        parts = (Catalogue(settings), jobs.Jobs(settings), Comparisons())
-        service = app.state.service = Service(settings, *parts)
+        catalogue, comparisons = Catalogue(settings), Comparisons()
+        readers = ReadersAtWork()
+        service = app.state.service = Service(
+            settings=settings,
+            catalogue=catalogue,
+            jobs=jobs.Jobs(settings),
+            comparisons=comparisons,
+            checks=RunChecks(settings),
+            readers=readers,
+            moves=RunMoves(settings, catalogue, comparisons, readers),
+        )
         service.jobs.start_all()
         try:
             yield
@@ -91,7 +110,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     app.add_middleware(GZipMiddleware)
-    for module in (runs, readings, comparison_routes):
+    for module in (runs, moving_routes, readings, comparison_routes):
         app.include_router(module.routes)
     app.include_router(routes)
     return Guard(app, settings)
@@ -112,7 +131,7 @@ class Guard:
             await self._app(scope, receive, send)
         if scope["type"] != "http":  # there are no web sockets
             return
-        is_upload = (scope["method"], scope["path"]) == ("POST", "/v1/runs")
+        is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
         limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
 
@@ -226,7 +245,10 @@ def _runs_page() -> Response:
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: ServiceDep) -> Response:
     name = service.catalogue.find(run).id
-    return _shell(RESULTS, name, f"run/{quote(name, safe='')}")
+    address = quote(name, safe="")
+    if run != name:  # it was renamed
+        return RedirectResponse(f"/runs/{address}", 303)
+    return _shell(RESULTS, name, f"run/{address}")
 
 
 @routes.get("/compare")

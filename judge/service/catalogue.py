@@ -1,25 +1,20 @@
-"""The runs that a service shows, by names that are never paths, and what reviewers said of them.
-
-`reviews.jsonl` beside a run has an event a line and is only ever appended to. Of the events of a
-reader about the same error or study the last one counts.
-"""
+"""The runs that a service shows, by names that are never paths; those in its trash."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from judge.comparing.alignment import known_model
-from judge.files import Stamp, folders_with, stamp
+from judge.files import Stamp, folders_with, is_regular, is_there, stamp
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
@@ -28,75 +23,27 @@ from judge.running import folder
 from judge.running.folder import TABLE_PARQUET, RunFolder
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
-from judge.service.settings import ServiceSettings
-from judge.stats.intervals import rate_interval
-from judge.stats.summary import patients
-from judge.study.view import graded_items, search_text
+from judge.service.settings import JOBS, ServiceSettings
+from judge.study.reviews import (
+    Errors,
+    Event,
+    RunReviews,
+    StudyUnits,
+    fingerprints,
+    read_reviews,
+)
+from judge.study.view import search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
 _FILES = (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY)
 
-REVIEWS = "reviews.jsonl"
-RIGHT, ALL = "right", "all"
-VERDICTS = (RIGHT, "wrong", "wrong_severity")
-NOTE = (
-    "Precision: reviewed errors that more than half of their readers marked right, of all reviewed "
-    "errors; wrong severity counts as not right. 95% Wilson interval by study, or by patient where "
-    "patients have several."
-)
-_RATE = ("k", "n", "value", "low", "high")
-MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
-ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
-"""What a reader can say of an error or a study; the first three are verdicts on an error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that a reader said, with the labels and the text of the error at that time.
-
-    `error` is the fingerprint of the judge's error, or the `id` of the event that added a missed
-    one; None for a comment on the study and for a missed error that is being added.
-    """
-
-    id: str
-    at: str
-    reader: str
-    study_id: str
-    error: str | None
-    verdict: ReviewVerdict
-    comment: str = ""
-    categories: tuple[str, ...] = ()
-    level: str | None = None
-    text: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """The reader, the study and the error: a later event with the same key replaces this."""
-        if self.error is None:
-            own = ""
-            if self.verdict == MISSED:
-                own = self.id
-            return (self.reader, self.study_id, own)
-        return (self.reader, self.study_id, self.error)
-
-
-def latest(events: Iterable[Event]) -> list[Event]:
-    """Return the events that count: the last of each key, without those that were withdrawn."""
-    last: dict[tuple[str, str, str], Event] = {}
-    for event in events:
-        last.pop(event.key, None)
-        last[event.key] = event
-    return [event for event in last.values() if event.verdict != WITHDRAWN]
-
-
-def _is_confirmed(reviews: Sequence[Event]) -> bool:
-    """Whether more than half of the reviews of an error say that it is right."""
-    n_right = sum(review.verdict == RIGHT for review in reviews)
-    return 2 * n_right > len(reviews)
-
-
+TRASH = ".trash"
+"""The folder of deleted runs in a folder of runs."""
+NAMES = "names.jsonl"
+"""The file of a run with the names that it had."""
+TRASH_ID = r"\d{8}-\d{6}-[0-9a-f]{6}"
 Stamps = tuple[Stamp | None, ...]
 
 
@@ -138,82 +85,26 @@ class OpenRun(RunFolder):
 
     def reviews(self) -> list[Event]:
         """Return the reviews that count, read again when the file has changed."""
-        return latest(read_entries(self.path / REVIEWS, Event))
+        return read_reviews(self.path)
 
-    def reviewed(self) -> dict[str, Any]:
-        """Return the statistics of the reviews that count.
-
-        `precision` has a row with k, n, value, low and high for `all` errors and for each code; an
-        error with two codes counts under both. Its interval is by study, or by patient where
-        patients have several studies, since the errors of one study are not independent. Reviews
-        of errors that the run no longer has since it was scored anew count nowhere; `missed` counts
-        the errors that readers added.
-        """
-        by_error: dict[tuple[str, str], list[Event]] = defaultdict(list)
-        missed = []
-        for event in self.reviews():
-            if event.verdict == MISSED:
-                missed.append(event)
-            elif event.verdict in VERDICTS and event.error in self.errors_of(
-                event.study_id
-            ):
-                by_error[event.study_id, str(event.error)].append(event)
-        codes = [ALL]
-        if self.rubric.codes:
-            codes += [label.name for label in self.rubric.codes.labels]
-        rows = []
-        for code in codes:
-            errors = [
-                reviews
-                for reviews in by_error.values()
-                if code == ALL or code in reviews[0].categories
-            ]
-            is_right = [_is_confirmed(reviews) for reviews in errors]
-            units = [self.units[reviews[0].study_id] for reviews in errors]
-            rate = rate_interval(np.array(is_right, bool), np.array(units, np.intp))
-            rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
-        readers = {event.reader for event in missed}
-        for reviews in by_error.values():
-            readers.update(event.reader for event in reviews)
-        return {
-            "n_reviewed_errors": len(by_error),
-            "n_studies": len({study_id for study_id, _ in by_error}),
-            "readers": sorted(readers),
-            "precision": rows,
-            "note": NOTE,
-            "missed": len(missed),
-        }
+    def reviewed(self) -> RunReviews:
+        """Return the reviews that count, which are stale, and what they say of the judge."""
+        events = self.reviews()
+        study_ids = {event.study_id for event in events}
+        errors = {study_id: self.errors_of(study_id) for study_id in study_ids}
+        return RunReviews.of(events, errors, units=self.units, rubric=self.rubric)
 
     @cached_property
-    def units(self) -> dict[str, int]:
+    def units(self) -> StudyUnits:
         """The number of each study's patient, or its own where studies are independent."""
-        table = self.table()
-        clusters = patients(table)
-        numbers = clusters[1].tolist() if clusters else range(len(table))
-        return dict(zip(table["study_id"].tolist(), numbers, strict=True))
+        return StudyUnits.of(self)
 
-    def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
-        """Return a study's graded items by fingerprints of their content, an equal one numbered."""
+    def errors_of(self, study_id: str) -> Errors:
+        """Return a study's graded items by their fingerprints, none for an unknown study."""
         row = self.row_of(study_id)
         if row is None:
             return {}
-        graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}
-        seen: Counter[str] = Counter()
-        named: dict[str | None, Mapping[str, Any]] = {}
-        for error in graded_items(self.row(row)["annotation"], self.rubric):
-            labels: list[str] = []
-            for facet, values in error["labels"].items():
-                if facet != graded_by[error["kind"]]:
-                    labels += values
-            content = [error["grade"], labels, error["text"], error["edit"]]
-            text = json.dumps(content, sort_keys=True).encode()
-            digest = hashlib.sha256(text).hexdigest()[:16]
-            seen[digest] += 1
-            name = digest
-            if seen[digest] > 1:
-                name = f"{digest}-{seen[digest]}"
-            named[name] = error
-        return named
+        return fingerprints(self.row(row)["annotation"], self.rubric)
 
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
@@ -256,7 +147,76 @@ class RunEntry:
     @property
     def blind_id(self) -> str:
         """The run's name for readers: its folder's name may say who judged it."""
-        return _digest(self.path)[:16]
+        return _blind_id(self.path)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was neither renamed nor moved since it was found."""
+        return is_there(self.path) or (self.job is not None and is_there(self.job.path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerName:
+    """A name that a run had until it was renamed, and its name for readers then."""
+
+    name: str
+    blind_id: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedRun:
+    """A run in the trash: the folder that was made for it there, and the run's name."""
+
+    path: Path
+    name: str
+
+    @classmethod
+    def read(cls, path: Path) -> TrashedRun:
+        """Return the run in a folder of the trash; raises ValueError where it holds no one run."""
+        names = {entry.name for entry in _folders_in(path) if entry.name != JOBS}
+        names |= {entry.name for entry in _folders_in(path / JOBS)}
+        if len(names) != 1:
+            raise ValueError(f"{path} does not hold one run")
+        return cls(path, names.pop())
+
+    @property
+    def id(self) -> str:
+        """The name of its folder in the trash, which begins with the time, in UTC."""
+        return self.path.name
+
+    @property
+    def deleted(self) -> str:
+        """When it was deleted, in ISO format."""
+        stamp_of_id = f"{self.id[:15]}+0000"
+        return datetime.strptime(stamp_of_id, "%Y%m%d-%H%M%S%z").isoformat()
+
+    def plain(self) -> dict[str, str]:
+        """Return it as in the list of the trash."""
+        return {"id": self.id, "name": self.name, "deleted": self.deleted}
+
+
+def _folders_in(path: Path) -> list[Path]:
+    """Return the folders in a folder, with links, which may have been runs too."""
+    try:
+        inside = list(path.iterdir())
+        return [entry for entry in inside if entry.is_dir() or entry.is_symlink()]
+    except OSError:
+        return []
+
+
+def trashed_runs(folders: Iterable[Path]) -> list[TrashedRun]:
+    """Return the runs in the trash of folders of runs, those deleted last first."""
+    found = []
+    for runs in folders:
+        trash = runs.absolute() / TRASH
+        if trash.is_symlink():
+            continue
+        for path in _folders_in(trash):
+            if re.fullmatch(TRASH_ID, path.name) and not path.is_symlink():
+                with suppress(ValueError):  # somebody has put something else there
+                    found.append(TrashedRun.read(path))
+    return sorted(found, key=lambda run: run.id, reverse=True)
 
 
 class Catalogue:
@@ -283,16 +243,51 @@ class Catalogue:
             if name in entries or not jobs.NAME.fullmatch(name):
                 name = f"run-{_digest(path)[:8]}"
             entries[name] = RunEntry(name, path, jobs_by_run.get(path))
-        self._entries = entries | {entry.blind_id: entry for entry in entries.values()}
-        return list(entries.values())
+        found = list(entries.values())
+        by_name = _former(found)
+        by_name |= entries
+        by_name |= {entry.blind_id: entry for entry in found}
+        self._entries = by_name
+        return found
+
+    def refresh(self) -> None:
+        """Look at the folders of runs again, as after a run was renamed or moved."""
+        self.entries()
+
+    def at(self, path: Path) -> RunEntry:
+        """Return the run in that folder; raises `ProblemError` 404 where there is none."""
+        for entry in self.entries():
+            if entry.path == path:
+                return entry
+        raise ProblemError(404, f"{path.name} is no run; GET /v1/runs lists them")
+
+    def holder(self, name: str) -> RunEntry | None:
+        """Return the run that has or had a name, None for no run."""
+        return self._entries.get(name)
 
     def find(self, name: str) -> RunEntry:
-        """Return the run of that id, or blind id; raises `ProblemError` 404 for an unknown one."""
-        if name not in self._entries:
-            self.entries()
-        if name not in self._entries:
-            raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
-        return self._entries[name]
+        """Return the run of that id, blind id or former name.
+
+        Raises `ProblemError` 404 for an unknown one, which says where it is in the trash.
+        """
+        entry = self._entries.get(name)
+        if entry is None or not entry.is_there:
+            self.refresh()
+            entry = self._entries.get(name)
+        if entry is not None:
+            return entry
+        for run in trashed_runs(self._settings.runs):
+            # The name of a run may say who judged it, which a reader must not know.
+            if name == run.name:
+                raise ProblemError(
+                    404,
+                    f"the run {name} was deleted; it can be restored from the trash",
+                )
+            if name == _blind_id(run.path.parent.parent / run.name):
+                raise ProblemError(
+                    404, "this run was deleted; it can be restored from the trash"
+                )
+        raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
 
     def open(self, name: str) -> tuple[RunEntry, OpenRun]:
         """Return a finished run; raises `ProblemError` 404 for none, 409 for an unfinished one."""
@@ -343,6 +338,24 @@ class Catalogue:
 
 def _stamps(path: Path) -> Stamps:
     return tuple(stamp(path / name) for name in _FILES)
+
+
+def _former(entries: Sequence[RunEntry]) -> dict[str, RunEntry]:
+    """Return the runs by the names that they had; of several the one that had it last."""
+    had: list[tuple[str, str, RunEntry]] = []
+    for entry in entries:
+        if not is_regular(entry.path / NAMES):
+            continue
+        with suppress(JudgeError):  # the run has its name of today
+            for former in read_entries(entry.path / NAMES, FormerName):
+                had.append((former.at, former.name, entry))
+                had.append((former.at, former.blind_id, entry))
+    had.sort(key=lambda name: name[0])
+    return {name: entry for _, name, entry in had}
+
+
+def _blind_id(path: Path) -> str:
+    return _digest(path)[:16]
 
 
 def _digest(path: Path) -> str:

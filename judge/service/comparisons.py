@@ -34,6 +34,17 @@ class Comparisons:
                 404, "this comparison has no such metric or figure"
             ) from None
 
+    def is_reading(self, run: Path) -> bool:
+        """Whether a comparison under way reads the run in this folder."""
+        under_way = [
+            request for request, task in list(self._latest.items()) if not task.done()
+        ]
+        for request in under_way:
+            paths = [compared["path"] for compared in json.loads(request)["runs"]]
+            if str(run) in paths:
+                return True
+        return False
+
     def _find(self, request: str) -> asyncio.Task[TemporaryDirectory[str]]:
         task = self._latest.pop(request, None)
         if task is None or (task.done() and task.exception()):

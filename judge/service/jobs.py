@@ -26,7 +26,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from judge import jsonio, rubrics
+from judge import backends, jsonio, prompts, rubrics
+from judge.backends import LEXICON
+from judge.backends.hosted import EFFORT
 from judge.cli.command_line import arguments_of
 from judge.files import (
     descriptor_of,
@@ -82,6 +84,19 @@ class RunOptions(OpenSettings):
     no_context: bool = Field(
         default=False, description="Show the judge the two reports alone."
     )
+    prompt: Short | None = Field(
+        default=None,
+        description="The name of a prompt of the rubric, as GET /v1/rubrics lists them; no file.",
+    )
+    reasoning_effort: Short | None = Field(
+        default=None,
+        description="How long the model may reason, as GET /v1/judges lists it.",
+    )
+    # Another tier could cost more than the budget counts.
+    service_tier: Literal["flex"] | None = Field(
+        default=None,
+        description="flex: at the price of a batch, and later. Of some judges only.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -129,11 +144,17 @@ class RunRequest(RunOptions):
             if name in self.model_fields_set
         }
         address = service.judges.get(self.judge)
+        sampling = {}
+        if self.reasoning_effort is not None:
+            sampling[EFFORT] = self.reasoning_effort
         return RunSettings.of(
             **{**chosen, "rubric": self.rubric, "judge": self.judge},
             preds=self.files[0],
             refs=self.files[1] if len(self.files) > 1 else None,
             columns=columns,
+            prompt=self.prompt,
+            sampling=sampling,
+            service_tier=self.service_tier,
             base_url=[address] if address else [],
         )
 
@@ -158,11 +179,51 @@ class RunRequest(RunOptions):
             name, *arguments = self.arguments(settings, Path())
             command_for(rubrics.load(name)).make_context(name, arguments)
             known_section(self.section)
+            self._check_asking(settings)
         except click.ClickException as error:
             return error.format_message()
         except JudgeError as error:
             return str(error)
         return None
+
+    def _check_asking(self, service: ServiceSettings) -> None:
+        """Raise `JudgeError` where the judge does not take the prompt, effort or service tier."""
+        given = (self.prompt, self.reasoning_effort, self.service_tier)
+        if given == (None, None, None):
+            return
+        if self.judge == LEXICON:
+            raise JudgeError(
+                "the built-in judge takes no prompt, reasoning_effort or service_tier; leave them "
+                "out, or choose another judge"
+            )
+        # A name of a prompt that is not known could be a file of the client's.
+        known = prompts_of(self.rubric)
+        if self.prompt is not None and self.prompt not in known:
+            raise JudgeError(
+                f"the rubric {self.rubric} has no prompt {self.prompt!r}; there are: "
+                f"{', '.join(known)}"
+            )
+        asked = self.settings(service)
+        judge = backends.JudgeSettings(
+            prompt=asked.prompt,
+            base_url=tuple(asked.base_url),
+            max_tokens=asked.max_tokens,
+            reply=None if asked.reply == "auto" else asked.reply,
+            sampling=asked.parameters,
+            service_tier=asked.service_tier,
+            environ=os.environ,
+            sends=False,
+        )
+        backends.load(self.judge, rubrics.load(self.rubric), judge)
+
+
+def prompts_of(rubric: str) -> list[str]:
+    """Return the names of the prompts of a rubric that can be used here."""
+    known = []
+    for name, loaded in prompts.every(os.environ):
+        if not isinstance(loaded, JudgeError) and loaded.rubric == rubric:
+            known.append(name)
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,16 +342,23 @@ class Jobs:
                 # Another service may have it, or its process.
                 await lock_when_free(lock.fileno(), pause=_POLL_SECONDS)
                 async with self._turn:
-                    if job.state()[0] in UNFINISHED:
+                    # Meanwhile it may have been deleted, or renamed after its end.
+                    is_there = is_regular(job.path / JOB)
+                    if is_there and job.state()[0] in UNFINISHED:
                         await self._run(job, lock.fileno())
         except OSError as error:
-            job.end(FAILED, f"the run cannot be done: {error.strerror}")
+            with suppress(FileNotFoundError):  # deleted
+                job.end(FAILED, f"the run cannot be done: {error.strerror}")
 
     async def _run(self, job: Job, lock: int) -> None:
         if job.request.judge not in self._settings.allowed:
             job.end(
                 FAILED, f"this service does not allow the judge {job.request.judge!r}"
             )
+            return
+        fault = await asyncio.to_thread(job.request.fault, self._settings)
+        if fault:
+            job.end(FAILED, fault)
             return
         files = [job.path / FILES / name for name in job.request.files]
         if (job.path / FILES).is_symlink() or not all(map(is_regular, files)):

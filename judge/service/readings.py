@@ -97,7 +97,8 @@ def show_to_reader(
     run: RunId, reader: ReaderName, service: ServiceDep, study_id: StudyId
 ) -> Response:
     """Show one study of the sample, with the marks of this reader alone."""
-    _, opened = service.catalogue.open(run)
+    entry, opened = service.catalogue.open(run)
+    service.readers.see(entry.path, reader)
     record = _drawn(opened, study_id)
     texts = store.texts_digest(record)
     reading = _readings_of(opened, reader).get(study_id)
@@ -117,7 +118,8 @@ def show_to_reader(
 @routes.post("/{run}/readings", status_code=201)
 def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Response:
     """Save everything that a reader has marked in a study. When this returns it is on disk."""
-    _, opened = service.catalogue.open(run)
+    entry, opened = service.catalogue.open(run)
+    service.readers.see(entry.path, reading.reader)
     record = _drawn(opened, reading.study_id)
     fields = reading.model_dump(include={"done", "comment", "seconds", "cannot_judge"})
     made = store.new_reading(reading.reader, record, reading.items, **fields)

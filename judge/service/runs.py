@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import shutil
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,27 +22,29 @@ from fastapi import Query as InQuery
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from judge import rubrics
+from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
+from judge.backends.hosted import FLEX
 from judge.files import open_regular
 from judge.manifest import ANNOTATIONS
 from judge.readers.annotation_store import append_entry
+from judge.report_sections import SECTION_NAMES
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
-from judge.service.catalogue import (
+from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.jobs import Short
+from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
+from judge.service.settings import JOBS, Ledger, ServiceSettings
+from judge.study.reviews import (
     COMMENT,
     MISSED,
     REVIEWS,
     VERDICTS,
     Event,
-    OpenRun,
     ReviewVerdict,
-    RunEntry,
 )
-from judge.service.jobs import Short
-from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.settings import JOBS, Ledger, ServiceSettings
 from judge.study.view import study_view
+from judge.tables.reviews import reviews_document, stale_sentence
 from judge.types import JudgeError
 
 _MAX_NAME = 200
@@ -59,31 +62,64 @@ routes = APIRouter(tags=["runs"])
 
 @routes.get("/v1/rubrics")
 def list_rubrics() -> Response:
-    """List the rubrics: `name`, `title` and `summary`."""
+    """List the rubrics: `name`, `title`, `summary` and `prompts`; and the `sections` of reports."""
+    by_rubric: dict[str, list[str]] = {}
+    for name, loaded in prompts.every(os.environ):
+        if not isinstance(loaded, JudgeError):
+            by_rubric.setdefault(loaded.rubric, []).append(name)
     listed = []
     for name in rubrics.names():
         rubric = rubrics.load(name)
         listed.append(
-            {"name": rubric.name, "title": rubric.title, "summary": rubric.summary}
+            {
+                "name": rubric.name,
+                "title": rubric.title,
+                "summary": rubric.summary,
+                "prompts": by_rubric.get(rubric.name, []),
+            }
         )
-    return as_json({"rubrics": listed})
+    return as_json({"rubrics": listed, "sections": SECTION_NAMES})
 
 
 @routes.get("/v1/judges")
 def list_judges(service: ServiceDep) -> Response:
-    """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
+    """List the judges that the service's owner allows, each with what may be chosen of it.
 
     `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
-    count at their most.
+    count at their most. `efforts` are reasoning efforts, the least first; `tiers` service tiers.
+    `label` has name and budget in words.
     """
     judges = []
     for name in service.settings.allowed:
         ledger, left = Ledger(*service.settings.ledger(name)), None
         with suppress(JudgeError):  # a run says why it cannot be read
             left = ledger.left()
-        budget = {"budget": ledger.limit, "left": left}
-        judges.append({"name": name, "built_in": name == LEXICON, **budget})
+        choices = backends.choices_of(name, service.settings.judges.get(name))
+        judges.append(
+            {
+                "name": name,
+                "label": _judge_label(name, ledger.limit, left),
+                "built_in": name == LEXICON,
+                "budget": ledger.limit,
+                "left": left,
+                "efforts": choices.efforts,
+                "tiers": [FLEX] if FLEX in choices.service_tiers else [],
+            }
+        )
     return as_json({"judges": judges})
+
+
+def _judge_label(name: str, budget: float | None, left: float | None) -> str:
+    label = name
+    if name == LEXICON:
+        label += " (built in)"
+    if budget is not None:
+        rest = "?"
+        if left is not None:
+            # Downwards: what is not there cannot be spent.
+            rest = f"${math.floor(100 * left + 1e-6) / 100:,.2f}"
+        label += f" ({rest} of ${budget:,.2f} left)"
+    return label
 
 
 class RunForm(jobs.RunOptions):
@@ -117,6 +153,35 @@ async def start_run(
     single value that is there twice. Where the budget of the judge has no room for an answer, the
     run stops and says so.
     """
+    await _check_form(form, request, service)
+    job = await asyncio.to_thread(_create, form, service.settings)
+    service.jobs.start(job)
+    described = service.catalogue.describe(RunEntry(job.id, job.run, job))
+    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
+
+
+@routes.post("/v1/runs/check")
+async def check_run(
+    form: Annotated[RunForm, Form(media_type="multipart/form-data")],
+    request: Request,
+    service: ServiceDep,
+) -> Response:
+    """Say what a run of these files and options would judge, and what it may cost; nothing starts.
+
+    The fields are those of `POST /v1/runs`. `studies` has what was read from which fields, `price`
+    the requests and the US dollars (null for a judge that sends none, and for a price that is not
+    known), `shown` all of it in words, with `warnings` where a limit of cost may be reached. 422
+    where the run would fail.
+    """
+    await _check_form(form, request, service)
+    with ExitStack() as kept:
+        saved = await asyncio.to_thread(_saved, form, service.settings, kept)
+        found = await service.checks.check(saved.request, saved.path / jobs.FILES)
+    return Response(found, media_type=JSON)
+
+
+async def _check_form(form: RunForm, request: Request, service: Service) -> None:
+    """Raise `ProblemError` for fields that no run can have."""
     if request.query_params:
         raise ProblemError(
             422, "the options of a run are fields of the form, not of the address"
@@ -132,44 +197,59 @@ async def start_run(
     allowed = service.settings.allowed
     if form.judge not in allowed:
         raise ProblemError(403, f"the judges allowed here are {', '.join(allowed)}")
-    job = await asyncio.to_thread(_create, form, service.settings)
-    service.jobs.start(job)
-    described = service.catalogue.describe(RunEntry(job.id, job.run, job))
-    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
 def _create(form: RunForm, settings: ServiceSettings) -> jobs.Job:
     """Save the uploads and the request; the job's name, which readers may see, names no judge."""
-    now, below = datetime.now(UTC), settings.runs[0] / JOBS
+    with ExitStack() as kept:
+        saved = _saved(form, settings, kept)
+        now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        name = f"{form.rubric}-{now}-{os.urandom(3).hex()}"
+        try:
+            (saved.path / jobs.JOB).write_text(
+                saved.request.model_dump_json(exclude_unset=True), "utf-8"
+            )
+            return jobs.Job(
+                saved.path.rename(saved.path.with_name(name)), saved.request
+            )
+        except OSError as error:
+            raise _unsaved(error) from error
+
+
+def _saved(form: RunForm, settings: ServiceSettings, kept: ExitStack) -> jobs.Job:
+    """Save the uploads in a new folder, which is removed with `kept` unless it is renamed before.
+
+    Raises `ProblemError` for options that the command line would refuse.
+    """
+    below = settings.runs[0] / JOBS
     try:
         below.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with TemporaryDirectory(
+        folder = TemporaryDirectory(
             prefix=".new-", dir=below, ignore_cleanup_errors=True
-        ) as new:
-            files, names = Path(new) / jobs.FILES, []
-            files.mkdir()
-            for upload in filter(None, (form.preds, form.refs)):
-                name = _clean_name(upload.filename or "")
-                names.append(f"references-{name}" if name in names else name)
-                with (files / names[-1]).open("xb") as out:
-                    shutil.copyfileobj(upload.file, out)
-            options = form.model_dump(
-                include={*jobs.RunOptions.model_fields}, exclude_unset=True
-            )
-            created = now.isoformat(timespec="seconds")
-            request = jobs.RunRequest(**options, files=names, created=created)
-            fault = request.fault(settings)
-            if fault:
-                raise ProblemError(422, fault)
-            (Path(new) / jobs.JOB).write_text(
-                request.model_dump_json(exclude_unset=True), "utf-8"
-            )
-            name = f"{form.rubric}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
-            return jobs.Job(Path(new).rename(below / name), request)
+        )
+        new, names = Path(kept.enter_context(folder)), []
+        files = new / jobs.FILES
+        files.mkdir()
+        for upload in filter(None, (form.preds, form.refs)):
+            name = _clean_name(upload.filename or "")
+            names.append(f"references-{name}" if name in names else name)
+            with (files / names[-1]).open("xb") as out:
+                shutil.copyfileobj(upload.file, out)
     except OSError as error:
-        raise ProblemError(
-            507, f"the files cannot be saved: {error.strerror or error}"
-        ) from error
+        raise _unsaved(error) from error
+    options = form.model_dump(
+        include={*jobs.RunOptions.model_fields}, exclude_unset=True
+    )
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    request = jobs.RunRequest(**options, files=names, created=created)
+    fault = request.fault(settings)
+    if fault:
+        raise ProblemError(422, fault)
+    return jobs.Job(new, request)
+
+
+def _unsaved(error: OSError) -> ProblemError:
+    return ProblemError(507, f"the files cannot be saved: {error.strerror or error}")
 
 
 def _clean_name(name: str) -> str:
@@ -303,12 +383,17 @@ def show_study(
     if place is None:
         raise ProblemError(404, "no such study in this run")
     study = opened.row(place)
+    errors = opened.errors_of(study["study_id"])
+    reviews = [e for e in opened.reviews() if e.study_id == study["study_id"]]
     shown = {
         "row": place,
         "view": study_view(study, opened.rubric),
-        "fingerprints": list(opened.errors_of(study["study_id"])),
-        "reviews": [
-            asdict(e) for e in opened.reviews() if e.study_id == study["study_id"]
+        "fingerprints": list(errors),
+        "reviews": [asdict(event) for event in reviews],
+        "stale": [
+            {"reader": event.reader, "text": stale_sentence(event, opened.rubric)}
+            for event in reviews
+            if event.is_stale(errors)
         ],
         "asked": opened.asked.about(study),
     }
@@ -317,10 +402,23 @@ def show_study(
 
 @routes.get("/v1/runs/{run}/reviews")
 def list_reviews(run: RunId, service: ServiceDep) -> Response:
-    """Return the reviews that count, and how right the judge was in the readers' eyes."""
+    """Return the reviews that count, and how right the judge was in the readers' eyes.
+
+    Of the `statistics`, `precision` counts an error of the wrong severity as not right, and
+    `finding_precision` as right; `agreement` has Cohen's kappa of each two readers. A `stale`
+    event is of an error that the run no longer has: it counts in no figure. `shown` has the same
+    in words.
+    """
     _, opened = service.catalogue.open(run)
-    events = [asdict(event) for event in opened.reviews()]
-    return as_json({"events": events, "statistics": opened.reviewed()})
+    found = opened.reviewed()
+    document = reviews_document(found.summary, opened.rubric)
+    shown = {
+        "sentence": found.summary.sentence,
+        "notes": document.notes,
+        "tables": [table.plain() for table in document.tables],
+    }
+    statistics = found.summary.plain()
+    return as_json({"events": found.listed(), "statistics": statistics, "shown": shown})
 
 
 @routes.post("/v1/runs/{run}/reviews", status_code=201)

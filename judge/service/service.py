@@ -15,8 +15,10 @@ from pydantic import Field, StringConstraints
 from starlette.exceptions import HTTPException
 
 from judge.service.catalogue import Catalogue
+from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
 from judge.service.jobs import Jobs
+from judge.service.moving import ReadersAtWork, RunMoves
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
@@ -24,7 +26,7 @@ _PROBLEM = "application/problem+json"
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """The parts of a service."""
 
@@ -32,6 +34,9 @@ class Service:
     catalogue: Catalogue
     jobs: Jobs
     comparisons: Comparisons
+    checks: RunChecks
+    readers: ReadersAtWork
+    moves: RunMoves
 
 
 async def _service(request: Request) -> Service:

@@ -1,8 +1,9 @@
 """Processes of a service: each run and each comparison has one of its own.
 
 When the service ends, also by a kill, their standard input ends, and so do they. The task
-`run PROGRESS LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `compare
-FOLDER` writes the pieces of the comparison in `request.json`, or prints what is wrong with it.
+`run PROGRESS LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `check
+LEDGER ARGUMENT...` prints what that would judge; `compare FOLDER` writes the pieces of the
+comparison in `request.json`. The last two print what is wrong.
 """
 
 from __future__ import annotations
@@ -67,7 +68,11 @@ def main() -> None:
     """Do the task that the command line names."""
     threading.Thread(target=_end_with_service, daemon=True).start()
     task, *arguments = sys.argv[1:]
-    tasks: dict[str, Callable[..., None]] = {"run": _run, "compare": _compare}
+    tasks: dict[str, Callable[..., None]] = {
+        "run": _run,
+        "check": _check,
+        "compare": _compare,
+    }
     tasks[task](*arguments)
 
 
@@ -97,6 +102,18 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
             aside.replace(path)
 
     judge([*arguments], prog_name="judge", obj=Owner(Ledger(*json.loads(ledger)), tick))
+
+
+def _check(ledger: str, *arguments: str) -> None:
+    from judge.service.checking import checked
+    from judge.service.settings import Ledger
+
+    try:
+        found = checked(Ledger(*json.loads(ledger)), arguments)
+    except JudgeError as error:
+        print(error)
+        sys.exit(REFUSED)
+    sys.stdout.write(json.dumps(found, default=str, allow_nan=False))
 
 
 def _compare(folder: str) -> None:

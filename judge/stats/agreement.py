@@ -7,7 +7,7 @@ as JSON's types: a figure is `Estimate.plain()`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from judge.stats.intervals import (
     Values,
     clustered_error,
     draw_resamples,
+    interval,
     rate_interval,
     student,
 )
@@ -462,22 +463,9 @@ def severity_measure(resamples: Resamples, n_grades: int) -> Measure:
         if not known.any():
             reasons = dict.fromkeys(SEVERITY, NO_STUDY)
             return resampled_draws({}, known, resamples, reasons)
-        # One column for each pair of grades, 1 where a study has this pair.
-        cells = np.zeros((len(rater), n_grades * n_grades))
-        column = (rater[known] * n_grades + reader[known]).astype(int)
-        cells[np.flatnonzero(known), column] = 1
-        # Resamples by the rater's grades by the reader's.
-        observed = resamples.sums(cells).reshape(-1, n_grades, n_grades)
-        n = observed.sum(axis=(1, 2))[:, None, None]
-        by_rater = observed.sum(axis=2)[:, :, None]
-        by_reader = observed.sum(axis=1)[:, None, :]
-        draws = {}
-        with np.errstate(divide="ignore", invalid="ignore"):
-            expected = by_rater * by_reader / n
-            for name, weight in weights.items():
-                disagreed = (observed * weight).sum(axis=(1, 2))
-                by_chance = (expected * weight).sum(axis=(1, 2))
-                draws[name] = 1 - disagreed / by_chance
+        draws = _weighted_kappas(
+            rater, reader, known=known, resamples=resamples, weights=weights
+        )
         reasons = dict.fromkeys(SEVERITY, "both give every study the same grade")
         no_interval = {}
         n_graded = int((reader[known] > 0).sum())
@@ -493,6 +481,75 @@ def severity_measure(resamples: Resamples, n_grades: int) -> Measure:
         return mean_of_sets([of_reader(rater, reader) for reader in readers.T])
 
     return measure
+
+
+def _weighted_kappas(
+    rater: Values,
+    reader: Values,
+    *,
+    known: Bools,
+    resamples: Resamples,
+    weights: Mapping[str, Values],
+) -> dict[str, Values]:
+    """Return kappa by each matrix of weights in every resample, NaN where chance alone agrees."""
+    n_labels = len(next(iter(weights.values())))
+    # One column for each pair of labels, 1 where a study has this pair.
+    cells = np.zeros((len(rater), n_labels * n_labels))
+    column = (rater[known] * n_labels + reader[known]).astype(int)
+    cells[np.flatnonzero(known), column] = 1
+    # Resamples by the rater's labels by the reader's.
+    observed = resamples.sums(cells).reshape(-1, n_labels, n_labels)
+    n = observed.sum(axis=(1, 2))[:, None, None]
+    by_rater = observed.sum(axis=2)[:, :, None]
+    by_reader = observed.sum(axis=1)[:, None, :]
+    draws = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = by_rater * by_reader / n
+        for name, weight in weights.items():
+            disagreed = (observed * weight).sum(axis=(1, 2))
+            by_chance = (expected * weight).sum(axis=(1, 2))
+            draws[name] = 1 - disagreed / by_chance
+    return draws
+
+
+def verdict_kappa(
+    first: Values,
+    second: Values,
+    *,
+    n_verdicts: int,
+    resamples: Resamples,
+    unit_words: str = "studies",
+) -> Estimate:
+    """Return Cohen's kappa of two readers' verdicts, numbered from 0, on the same `n` errors.
+
+    It is (agreement - e) / (1 - e), with e the agreement that is expected by chance from how often
+    each reader gives each verdict [Cohen 1960]. Without an error that both reviewed, and where
+    both give one verdict to all, it is not defined: it has no value, and a `reason`. It has no
+    interval where a reader gave fewer than five verdicts other than the most frequent one.
+    `resamples` are of the studies, or patients, that the errors belong to.
+    """
+    n = len(first)
+    if not n:
+        return Estimate(n=0, reason="the two reviewed no error in common")
+    apart = {"kappa": 1 - np.eye(n_verdicts)}
+    known = np.ones(n, bool)
+    draws = _weighted_kappas(
+        first, second, known=known, resamples=resamples, weights=apart
+    )["kappa"]
+    if np.isnan(draws[0]):
+        return Estimate(n=n, reason="both gave every error the same verdict")
+    value = float(draws[0])
+    for verdicts in (first, second):
+        most_frequent = np.bincount(verdicts.astype(int)).max()
+        if n - most_frequent < LEAST_POSITIVES:
+            too_few = (
+                f"kappa has no interval where a reader gave fewer than {LEAST_POSITIVES} verdicts "
+                "other than the most frequent one"
+            )
+            return Estimate(n=n, value=value, reason=too_few)
+    n_units = len(np.unique(resamples.units))
+    low, high, reason = interval(draws[1:], n_units, unit_words)
+    return Estimate(n=n, value=value, low=low, high=high, reason=reason)
 
 
 RANKING = (ACCURACY, "kendall")

@@ -19,9 +19,17 @@ NO_TEXT = "(no text)"  # of an item that was counted without being described
 
 
 def audit(
-    record: Mapping[str, Any], rubric: Rubric, *, raw: bool, has_colour: bool
+    record: Mapping[str, Any],
+    rubric: Rubric,
+    *,
+    raw: bool,
+    has_colour: bool,
+    reviews: Sequence[str] = (),
 ) -> Iterator[RenderableType]:
-    """Yield what shows a study's record; without colour the marked words are in brackets."""
+    """Yield what shows a study's record; without colour the marked words are in brackets.
+
+    `reviews` are lines on what readers said of it.
+    """
     study_class = record["study_class"] or "no class"
     if record["class_inferred"]:
         study_class += ", inferred"
@@ -42,6 +50,10 @@ def audit(
     else:
         yield from _heading(f"{record['outcome'].capitalize()}: {record['reason']}")
         yield _line(record["detail"] or "(nothing more is known)")
+    if reviews:
+        yield from _heading("Reviews")
+        for review in reviews:
+            yield _line(review, lead="- ")
     if raw:
         yield from _heading("Raw answer")
         # A study can fail before the judge has replied.

@@ -15,7 +15,7 @@ from judge.backends.base import TIMEOUT
 from judge.cli.judging import command_for
 from judge.running import interrupting
 from judge.running.policy import RequestPolicy
-from judge.service import app, comparison_routes, comparisons, jobs
+from judge.service import app, checking, comparison_routes, comparisons, jobs
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.studies import load
 
@@ -71,6 +71,8 @@ LIMITS: dict[str, Callable[[], str] | str] = {
     "connections at a time": lambda: f"{served('limit_concurrency')}",
     "a connection on which": lambda: f"{served('timeout_keep_alive')} seconds",
     "runs at a time": lambda: f"{jobs._MAX_RUNNING}",
+    "checks before a run": lambda: f"{checking._MAX_RUNNING}",
+    "one check": lambda: f"{checking._MAX_SECONDS // 60} minutes",
     "one comparison": lambda: f"{comparisons._MAX_SECONDS // 60} minutes",
     "runs in one": lambda: f"{comparison_routes._MAX_RUNS}",
     "a YAML file": lambda: megabytes(jsonio.MAX_YAML),

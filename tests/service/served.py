@@ -17,7 +17,7 @@ import httpx
 from support import EXAMPLES
 
 from judge.readers.annotation_store import read_entries
-from judge.service.catalogue import REVIEWS, Event
+from judge.study.reviews import REVIEWS, Event
 
 PATIENCE = 60.0
 RATING = "RATING-OF-ANOTHER"
@@ -88,7 +88,9 @@ class Served:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(PATIENCE)
 
-    def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
+    def start_run(
+        self, n: int | None = None, *, to: str = "/v1/runs", **form: object
+    ) -> httpx.Response:
         """Upload the examples, or n studies whose references say their ids."""
         sides = ("preds", "refs")
         files = {
@@ -101,9 +103,7 @@ class Served:
             preds = dict.fromkeys(ids, "The lungs are clear. Small left effusion.")
             files["preds"] = ("preds.json", json.dumps(preds).encode())
             files["refs"] = ("refs.json", json.dumps(refs).encode())
-        return self.client.post(
-            "/v1/runs", data={"rubric": "green"} | form, files=files
-        )
+        return self.client.post(to, data={"rubric": "green"} | form, files=files)
 
     def run(self, name: str) -> dict[str, Any]:
         run: dict[str, Any] = self.client.get(f"/v1/runs/{name}").json()["run"]

@@ -39,7 +39,17 @@ def test_what_there_is_is_listed(api: httpx.Client) -> None:
         r["name"] for r in api.get("/v1/rubrics").json()["rubrics"]
     ] == rubrics.names()
     assert api.get("/v1/judges").json() == {
-        "judges": [{"name": "lexicon", "built_in": True, "budget": None, "left": None}]
+        "judges": [
+            {
+                "name": "lexicon",
+                "label": "lexicon (built in)",
+                "built_in": True,
+                "budget": None,
+                "left": None,
+                "efforts": [],
+                "tiers": [],
+            }
+        ]
     }
     (run,) = [
         run for run in api.get("/v1/runs").json()["runs"] if run["id"] == "example-run"

@@ -16,8 +16,8 @@ from served import Served, is_problem
 
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET
 from judge.service import jobs
-from judge.service.catalogue import REVIEWS
 from judge.service.settings import JOBS
+from judge.study.reviews import REVIEWS
 
 STUDY = "/v1/runs/damaged/study?id=ex-001"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browserhelp import WIDE, Watch, axe, ready, watch
 from served import Served, all_events, until
+from support import EXAMPLES
 
 from judge.running.folder import MANIFEST
 
@@ -174,6 +175,58 @@ def test_a_run_of_hostile_files_is_started_and_shown_as_text(
     assert TAKEN in page.inner_text("#study-title")
     assert "taken" not in page.title()
     seen.assert_quiet()
+
+
+def test_a_run_is_checked_started_renamed_and_restored(
+    page: Page, tmp_path: Path
+) -> None:
+    """By mouse; the file of both reports needs its columns named, as the check says."""
+    with Served(tmp_path, "--allow-judge", "gpt-6-luna", "--budget", "0.01") as service:
+        seen = opened(page, service.url)
+        files = {side: EXAMPLES / f"{side}.json" for side in ("preds", "refs")}
+        for side, file in files.items():
+            page.set_input_files(f"[name={side}]", file)
+        assert page.locator("[name=prompt]").is_disabled()
+        page.select_option("[name=judge]", "gpt-6-luna")
+        page.select_option("[name=prompt]", "green-structured")
+        page.select_option("[name=reasoning_effort]", "low")
+        page.fill("[name=max_cost]", "0.01")
+        page.click("#check")
+        page.wait_for_selector(
+            "#refused .wrong:has-text('more than the limit of cost')"
+        )
+        shown = page.inner_text("#refused")
+        assert "its key is missing" in shown
+        assert "15" in shown
+        assert axe(page) == []
+        page.select_option("[name=judge]", "lexicon")
+        page.fill("[name=max_cost]", "")
+        page.select_option("[name=section]", "findings")
+        page.fill("[name=class_field]", "site")
+        page.fill("[name=model]", "alder")
+        page.click("#start button.main")
+        link = page.locator("#runs tbody a")
+        link.wait_for()
+        (name,) = [run["id"] for run in service.client.get("/v1/runs").json()["runs"]]
+        page.get_by_role("button", name=f"Rename {name}").click()
+        page.fill("#run-name", "../out")
+        page.get_by_role("button", name="Rename", exact=True).last.click()
+        page.locator("#alarm", has_text="cannot be a run's name").wait_for()
+        seen.console.clear()  # a refused answer is a line of the console
+        page.get_by_role("button", name=f"Rename {name}").click()
+        page.fill("#run-name", "alder-2")
+        page.get_by_role("button", name="Rename", exact=True).last.click()
+        page.get_by_role("link", name="alder-2", exact=True).wait_for()
+        page.get_by_role("button", name="Delete alder-2").click()
+        page.get_by_role("button", name="Delete", exact=True).last.click()
+        page.wait_for_selector("#runs .empty")
+        page.click("text=Trash (1)")
+        assert axe(page) == []
+        page.get_by_role("button", name="Restore alder-2").click()
+        page.get_by_role("link", name="alder-2", exact=True).wait_for()
+        summary = service.client.get("/v1/runs/alder-2").json()["summary"]
+        assert summary["section"] == "findings"
+        seen.assert_quiet()
 
 
 def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) -> None:

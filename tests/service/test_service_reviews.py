@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from served import Served, all_events, is_problem
 
 from judge.cli import main
-from judge.service.catalogue import REVIEWS, Event, latest
+from judge.study.reviews import REVIEWS, Event, latest
 
 RUN = "/v1/runs/mine"
 

@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from faultserver import Behaviour, FaultServer
 from served import Served, is_problem, until
+
+from judge.service.jobs import RunRequest
+from judge.service.settings import ServiceSettings
 
 MODEL = "model-x"
 
@@ -128,7 +132,6 @@ def test_a_field_that_there_is_not_is_refused(service: Served) -> None:
     unknown = (
         *(
             "base_url",
-            "prompt",
             "cache",
             "out",
             "server",
@@ -190,3 +193,108 @@ def test_the_options_of_a_run_are_those_of_the_command_line(service: Served) -> 
         for key in ("limit", "max_cost", "modality", "reask")
     }
     assert asked == {"limit": 5, "max_cost": 2.5, "modality": "xr", "reask": 0}
+
+
+def check(service: Served, n: int | None = None, **form: object) -> httpx.Response:
+    return service.start_run(n, to="/v1/runs/check", **form)
+
+
+def test_a_check_says_what_would_be_judged_and_starts_nothing(
+    service: Served, model: FaultServer
+) -> None:
+    before = service.client.get("/v1/runs").json(), answered(model)
+    said = check(service, class_field="site", section="findings").json()
+    assert said["price"] is None
+    assert said["studies"]["n_studies"] == 15
+    assert said["studies"]["read_from"]["study_class"] == "site"
+    facts = dict(said["shown"]["facts"])
+    assert (facts["section"], facts["studies"]) == ("findings", "15")
+    assert said["shown"]["warnings"] == []
+    said = check(
+        service, 10, judge=MODEL, limit=7, max_cost="0.5", reask="0", reply="structured"
+    ).json()
+    assert said["studies"]["n_studies"] == 7
+    assert (said["price"]["requests"], said["price"]["worst"]) == (7, None)
+    (warning,) = said["shown"]["warnings"]
+    assert "price of an answer is unknown" in warning
+    assert before == (service.client.get("/v1/runs").json(), answered(model))
+    # No upload stays.
+    jobs = service.folder / "judge-runs" / ".jobs"
+    assert [path for path in jobs.iterdir() if path.name.startswith(".new-")] == []
+
+
+def test_a_check_refuses_what_the_run_would_fail_with(service: Served) -> None:
+    for form, named in (
+        ({"candidate_field": "nowhere"}, "nowhere"),
+        ({"class_field": "ward"}, "ward"),
+        ({"section": "lungs"}, "section"),
+        ({"x": "1"}, "x"),
+        ({"rubric": "../secret"}, "secret"),
+    ):
+        said = is_problem(check(service, **form), 422)
+        assert named in said
+        assert str(service.folder) not in said
+    is_problem(check(service, judge="gpt-4o"), 403)
+    deep = dict.fromkeys(("preds", "refs"), ("my.json", b"[" * 200000))
+    answer = service.client.post("/v1/runs/check", data={"rubric": "green"}, files=deep)
+    assert "my.json" in is_problem(answer, 422)
+
+
+def test_a_prompt_is_one_of_the_rubric_and_never_a_file(
+    service: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text("name: own\n")
+    for name in (str(tmp_path / "own.yaml"), "preds.json", "counts", "../green"):
+        said = is_problem(service.start_run(judge=MODEL, prompt=name), 422)
+        assert "has no prompt" in said
+    for form in (
+        {"prompt": "green"},
+        {"reasoning_effort": "low"},
+        {"service_tier": "flex"},
+    ):
+        assert "built-in judge takes no" in is_problem(service.start_run(**form), 422)
+    # Dearer than the budget counts.
+    is_problem(service.start_run(judge=MODEL, service_tier="priority"), 422)
+    name = service.start_run(
+        3, judge=MODEL, prompt="green-structured", reasoning_effort="low"
+    ).json()["id"]
+    service.until_state(name, "finished", "failed", "stopped")
+    job = service.folder / "judge-runs" / ".jobs" / name / "job.json"
+    request = RunRequest.model_validate_json(job.read_bytes())
+    settings = request.settings(ServiceSettings(runs=()))
+    assert settings.prompt == "green-structured"
+    assert settings.sampling == {"reasoning_effort": "low"}
+
+
+def test_what_may_be_chosen_of_judges_and_rubrics_is_listed(tmp_path: Path) -> None:
+    allowed = [
+        "gpt-6-luna",
+        "claude-haiku-5-5",
+        "vllm:some/model",
+        "mine=http://a.b/v1",
+    ]
+    options = [word for name in allowed for word in ("--allow-judge", name)]
+    with Served(tmp_path, *options, "--budget", "gpt-6-luna=12.5") as service:
+        listed = service.client.get("/v1/judges").json()["judges"]
+        judges = {judge["name"]: judge for judge in listed}
+        assert judges["lexicon"]["label"] == "lexicon (built in)"
+        assert judges["gpt-6-luna"]["label"] == "gpt-6-luna ($12.50 of $12.50 left)"
+        assert judges["gpt-6-luna"]["efforts"][0] == "none"
+        assert judges["gpt-6-luna"]["tiers"] == ["flex"]
+        for name in ("lexicon", "vllm:some/model", "mine"):
+            assert (judges[name]["efforts"], judges[name]["tiers"]) == ([], [])
+        rubrics = service.client.get("/v1/rubrics").json()
+        assert {"findings", "impression", "report"} <= {*rubrics["sections"]}
+        prompts = {rubric["name"]: rubric["prompts"] for rubric in rubrics["rubrics"]}
+        assert {"green", "green-structured"} <= {*prompts["green"]}
+        assert prompts["counts"] == ["counts"]
+        form = {"judge": "gpt-6-luna", "reasoning_effort": "endless"}
+        assert "endless" in is_problem(service.start_run(**form), 422)
+        said = check(service, judge="gpt-6-luna", service_tier="flex").json()
+        assert 0 < said["price"]["typical"] < said["price"]["worst"] < 12.5
+        assert "its key is missing: set OPENAI_API_KEY" in said["shown"]["facts"][0][1]
+        dear = check(service, judge="gpt-6-luna", max_cost="0.001").json()
+        assert (
+            "more than the limit of cost of this run ($0.001)"
+            in (dear["shown"]["warnings"][0])
+        )

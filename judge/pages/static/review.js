@@ -7,11 +7,12 @@ import { ask } from "./load.js";
 const KEYS = { right: "Shift+A", wrong: "Shift+D", wrong_severity: "Shift+S" };
 
 export class Review {
-  constructor({ record, reviews, fingerprints, labels }, view) {
+  constructor({ record, reviews, stale, fingerprints, labels }, view) {
     this.studyId = record.study_id;
     this.view = view;
     this.fingerprints = fingerprints;
     this.labels = labels;
+    this.stale = stale ?? [];
     this.events = new Map((reviews ?? []).map((event) => [keyOf(event), event]));
     this.verdicts = { right: "Right", wrong: "Wrong", ...(labels.grades ? { wrong_severity: `Wrong ${labels.grades.label}` } : {}) };
     this.cards = fingerprints.map((_, at) =>
@@ -46,6 +47,7 @@ export class Review {
     });
     const words = this.#all.filter((event) => event.verdict === "missed" || (isComment(event) && event.comment));
     this.written.replaceChildren(
+      ...this.stale.filter(({ reader }) => reader === this.view.reader.name).map(({ text }) => el("li", {}, isolated(text))),
       ...words.filter((event) => event.verdict === "missed" && this.#isMine(event)).map((event) => this.#line(event)),
       ...this.#ofOthers(words, this.isReviewed, "li", (event) => this.#line(event)));
   }

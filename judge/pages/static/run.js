@@ -2,7 +2,7 @@
 
 import { App } from "./app.js";
 import { clipped, button, el, factList, isolated, printedTable } from "./dom.js";
-import { NO_VALUE, capital, count, itemLabels, number, rate } from "./format.js";
+import { NO_VALUE, capital, itemLabels, number, rate } from "./format.js";
 import { Reader } from "./keys.js";
 import { Listing, choiceFilter, rangeFilters, textFilter } from "./list.js";
 import { ask, load } from "./load.js";
@@ -79,11 +79,11 @@ class RunView {
   }
 
   async readReviews() {
-    const { events, statistics } = await ask(`${this.base}/reviews`);
+    const { events, shown } = await ask(`${this.base}/reviews`);
     const rowOf = new Map(this.index.study_id.map((id, row) => [id, row]));
     this.reviews.fill(0);
-    for (const { study_id: id } of events) if (rowOf.has(id)) this.reviews[rowOf.get(id)] += 1;
-    this.readers.replaceChildren(readersSection(statistics, this.labels));
+    for (const { study_id: id, stale } of events) if (!stale && rowOf.has(id)) this.reviews[rowOf.get(id)] += 1;
+    this.readers.replaceChildren(readersSection(shown, events.length));
   }
 
   // The list is seen again: verdicts may have been recorded.
@@ -245,14 +245,10 @@ function tallyFigure({ title, rows, columns, counts }, labels) {
     el("li", {}, el("span", { class: `swatch tone-${tone}`, "aria-hidden": "true" }), label))));
 }
 
-// The judge's precision among the errors that readers reviewed.
-function readersSection(statistics, labels) {
-  const { n_reviewed_errors: n, missed = 0, readers = [], precision, note } = statistics ?? {};
-  if (!n && !missed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
-  const name = (code) => (code === "all" ? "all" : labels.codes.labelOf.get(code).text);
-  const rows = precision.filter((row) => row.n).map((row) => [name(row.code), rate(row)]);
-  return el("div", {}, el("h3", {}, "Reviews"),
-    el("p", {}, `${count(n, "error")} reviewed`, n ? [" by ", isolated(readers.join(", "))] : null, `; ${count(missed, "missed error")} added.`),
-    rows.length ? printedTable({ title: "The judge's precision among reviewed errors", head: ["errors", "right"], n_left: 1, rows }) : null,
-    note ? el("p", { class: "small" }, note) : null);
+// What readers said of the judge's errors: precision, and the agreement of the readers.
+function readersSection({ sentence, tables, notes }, isReviewed) {
+  if (!isReviewed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
+  return el("div", {}, el("h3", {}, "Reviews"), el("p", {}, isolated(sentence)), tables.map((table) =>
+    [printedTable(table), table.note ? el("p", { class: "small" }, isolated(table.note)) : null]),
+  notes.map((note) => el("p", { class: "small" }, isolated(note))));
 }

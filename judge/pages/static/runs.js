@@ -2,13 +2,14 @@
 // the page: the view is named by the file, or by the address of the service.
 
 import { comparisonPage } from "./comparison.js";
-import { alarm, announce, begin, button, control, el, find, frame, grid, isolated, option, redraw } from "./dom.js";
+import { alarm, announce, begin, button, control, el, factList, find, frame, grid, isolated, option, redraw } from "./dom.js";
 import { count } from "./format.js";
+import { showDialog } from "./keys.js";
 import { ask } from "./load.js";
 import { runPage } from "./run.js";
 import { validationPage } from "./validation.js";
 
-const COLUMNS = ["compare", "run", "state", "model", "rubric", "judge", "studies", "scored", "headline", "started"];
+const COLUMNS = ["compare", "run", "state", "model", "rubric", "judge", "studies", "scored", "headline", "started", "change"];
 const POLL_MS = 1000;
 const MAX_HEADLINE = 4;
 const SWITCHES = [
@@ -23,12 +24,12 @@ async function runsPage() {
   document.title = "judge: runs";
   const query = new URLSearchParams(location.search);
   /** @type {any} */
-  const page = { list: el("div", { id: "runs" }), ticked: new Set(query.getAll("run")), cells: new Map() };
+  const page = { list: el("div", { id: "runs" }), trash: el("div", { id: "trash" }), ticked: new Set(query.getAll("run")), cells: new Map() };
   page.compare = compareForm(query, page);
   frame(el("header", { class: "top" }, el("h1", {}, "judge"), el("a", { href: "/openapi.json" }, "API"),
     el("p", { class: "small note-line" }, "Finds the errors in generated radiology reports, study by study.")),
   el("main", { id: "main" }, await startForm(page),
-    el("h2", { id: "studies-title", tabindex: "-1" }, "Runs"), page.compare, page.list));
+    el("h2", { id: "studies-title", tabindex: "-1" }, "Runs"), page.compare, page.list, page.trash));
   await draw(page);
 }
 
@@ -54,51 +55,79 @@ function compareForm(query, page) {
 
 // The options that most runs need; the command line has more.
 async function startForm(page) {
-  const [{ rubrics }, { judges }] = await Promise.all([ask("/v1/rubrics"), ask("/v1/judges")]);
+  const [{ rubrics, sections }, { judges }] = await Promise.all([ask("/v1/rubrics"), ask("/v1/judges")]);
   const file = (name, label, required) => control(`start-${name}`, label, el("input", { type: "file", name, required }));
-  const select = (name, label, options) => control(`start-${name}`, label, el("select", { name }, options));
   const text = (name, label, hint) => control(`start-${name}`, label, el("input", { name, placeholder: hint, maxlength: "200" }));
+  const selects = {};
+  const select = (name, label, options) => {
+    selects[name] = el("select", { name }, options);
+    return control(`start-${name}`, label, selects[name]);
+  };
+  // An empty choice is left out: the default of the rubric or the judge.
+  const choose = (name, values) => {
+    selects[name].replaceChildren(option("", values.length ? "default" : "none"), ...values.map((value) => option(value, value)));
+    selects[name].disabled = !values.length;
+  };
   const start = el("button", { type: "submit", class: "main" }, "Judge");
+  const check = button("Check", () => send("/v1/runs/check", showCheck, "Nothing has been asked."), { id: "check" });
   const answer = el("div", { id: "refused", role: "status" });
   const form = el("form", {},
     el("div", { class: "controls" },
       file("preds", "Candidate reports", true), file("refs", "References (none where one file holds both)", false)),
     el("div", { class: "controls" },
       select("rubric", "Rubric", rubrics.map(({ name, title }) => option(name, title, "green"))),
-      select("judge", "Judge", judges.map((judge) => option(judge.name, judgeLabel(judge)))),
+      select("judge", "Judge", judges.map(({ name, label }) => option(name, label))),
+      select("prompt", "Prompt", []), select("reasoning_effort", "Reasoning effort", []), select("service_tier", "Service tier", []),
+      control("start-max_cost", "Limit of cost in dollars", el("input", { name: "max_cost", type: "number", min: "0.01", step: "0.01", placeholder: "none" })),
+      control("start-limit", "Studies", el("input", { name: "limit", type: "number", min: "1", step: "1", placeholder: "all" }))),
+    el("div", { class: "controls" },
+      select("section", "Section", [option("", "default"), ...sections.map((name) => option(name, name))]),
       text("model", "Model", "from the file's name"), text("id_field", "ID column", "study_id"),
-      text("candidate_field", "Report column", "prediction"), text("reference_field", "Reference column", "report")),
-    el("div", { class: "controls" }, start));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
+      text("candidate_field", "Report column", "prediction"), text("reference_field", "Reference column", "report"),
+      text("class_field", "Class column", "study_class")),
+    el("div", { class: "controls" }, check, start));
+  const chosen = () => {
+    const judge = judges.find(({ name }) => name === selects.judge.value);
+    const rubric = rubrics.find(({ name }) => name === selects.rubric.value);
+    choose("prompt", judge.built_in ? [] : rubric.prompts);
+    choose("reasoning_effort", judge.efforts);
+    choose("service_tier", judge.tiers);
+  };
+  chosen();
+  for (const name of ["judge", "rubric"]) selects[name].addEventListener("change", chosen);
+  const showCheck = ({ shown: { facts, warnings } }) => answer.replaceChildren(
+    ...warnings.map((warning) => el("p", { class: "wrong" }, isolated(warning))),
+    factList(facts.map(([name, value]) => [name, isolated(value)])));
+  const send = (address, show, said) => {
+    if (!form.reportValidity()) return;
     const body = new FormData(form);
     if (!(/** @type {File} */ (body.get("refs")).size)) body.delete("refs");
-    start.disabled = true;
+    for (const sender of [start, check]) sender.disabled = true;
     answer.replaceChildren();
-    ask("/v1/runs", { method: "POST", body })
-      .then(() => {
-        announce("The run has started.");
-        return draw(page);
+    ask(address, { method: "POST", body })
+      .then((found) => {
+        announce(said);
+        return show(found);
       })
       .catch((error) => answer.replaceChildren(el("p", { class: "wrong" }, isolated(error.message))))
-      .finally(() => { start.disabled = false; });
+      .finally(() => { for (const sender of [start, check]) sender.disabled = false; });
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send("/v1/runs", () => draw(page), "The run has started.");
   });
   return el("details", { id: "start" }, el("summary", {}, "Start a run"), form, answer);
-}
-
-function judgeLabel({ name, built_in: isBuiltIn, budget, left }) {
-  const dollars = (sum) => (sum === null ? "?" : `$${(Math.floor(100 * sum + 1e-6) / 100).toFixed(2)}`);
-  return `${name}${isBuiltIn ? " (built in)" : ""}${budget === null ? "" : ` (${dollars(left)} of ${dollars(budget)} left)`}`;
 }
 
 // Draws the runs, and again after a while where one goes on or the service does not answer.
 async function draw(page) {
   clearTimeout(page.timer);
   try {
-    const { runs } = await ask("/v1/runs");
+    const [{ runs }, { runs: deleted }] = await Promise.all([ask("/v1/runs"), ask("/v1/trash")]);
     if (page.hasFailed) find("#alarm").replaceChildren();
     page.hasFailed = false;
     drawRuns(runs, page);
+    drawTrash(deleted, page);
     if (!runs.some(isActive)) return;
   } catch (error) {
     if (!page.hasFailed) alarm(error);
@@ -140,7 +169,44 @@ function runLine(run, page) {
     page.cells.get(id), cells,
     [run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
     el("td", {}, (run.headline ?? []).slice(0, MAX_HEADLINE).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
-    el("td", { class: "small" }, isolated((run.started ?? "").replace("T", " ").slice(0, 16))));
+    el("td", { class: "small" }, isolated((run.started ?? "").replace("T", " ").slice(0, 16))),
+    el("td", {}, isActive(run) ? null : [isFinished ? button("Rename", () => askForName(id, page), { class: "quiet", "data-act": `rename ${id}`, "aria-label": `Rename ${id}` }) : null,
+      button("Delete", () => askToDelete(id, page), { class: "quiet", "data-act": `delete ${id}`, "aria-label": `Delete ${id}` })]));
+}
+
+function askForName(id, page) {
+  const field = el("input", { id: "run-name", required: true, maxlength: "120", value: id });
+  const rename = async () => {
+    const name = field.value.trim();
+    await ask(`/v1/runs/${encodeURIComponent(id)}/rename`, { method: "POST", body: { name } });
+    if (page.ticked.delete(id)) page.ticked.add(name);
+    await drawAfter(`${id} is called ${name} now`, page);
+  };
+  showDialog(`Rename ${id}`, [el("p", {}, "Addresses with the old name lead to the run from now on."),
+    el("label", { for: "run-name" }, "Name"), field], "Rename", rename);
+}
+
+function askToDelete(id, page) {
+  const remove = async () => {
+    await ask(`/v1/runs/${encodeURIComponent(id)}`, { method: "DELETE" });
+    page.ticked.delete(id);
+    await drawAfter(`${id} is in the trash`, page);
+  };
+  showDialog(`Delete ${id}?`, el("p", {}, "It is moved to the trash, with its reviews and readings. Below the list it can be restored."), "Delete", remove);
+}
+
+async function drawAfter(said, page) {
+  announce(said);
+  await draw(page);
+}
+
+// The deleted runs, each with a button that restores it.
+function drawTrash(deleted, page) {
+  const isOpen = find("details", page.trash)?.open;
+  redraw(page.trash, deleted.length ? el("details", { open: isOpen }, el("summary", {}, `Trash (${deleted.length})`),
+    el("ul", {}, deleted.map(({ id, name, deleted: at }) => el("li", {}, isolated(name), el("span", { class: "small" }, ` ${at.slice(0, 10)} `),
+      button("Restore", () => ask(`/v1/trash/${id}/restore`, { method: "POST" }).then(() => drawAfter(`${name} is restored`, page)),
+        { class: "quiet", "data-act": `restore ${id}`, "aria-label": `Restore ${name}` }))))) : "");
 }
 
 function stateOf(run, page) {
