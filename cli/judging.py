@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from judge.running.shard import Shard
     from judge.studies import StudySet
 
-_SEED = 20260101
 _HELP = """
 
     PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
@@ -155,11 +153,12 @@ def read_context(
 
 def limited(studies: StudySet, n: int | None) -> StudySet:
     """Return `n` studies drawn at random by their ids, in their order, and say so."""
-    if n is None or n >= len(studies):
-        return studies
-    text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
-    note(text)
-    return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
+    from judge.running.settings import limited as limited_to
+
+    part = limited_to(studies, n)
+    if len(part) < len(studies):
+        note(part.notes[-1])
+    return part
 
 
 def _questions(
