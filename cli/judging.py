@@ -50,10 +50,12 @@ _HELP = """
 
     PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
     Excel, a .txt with a report per line, or a folder of .txt files; gzipped too; - is standard
-    input. PREDS alone may have both.
+    input. PREDS alone may have both. Several PREDS before REFS are judged one by one and compared;
+    judge run does so for several rubrics, judges and data sets.
 
     \b
     judge {name} preds.json refs.json
+    judge {name} alder.json birch.json maira2.json refs.json
     judge {name} preds.json refs.json --judge gpt-6-luna --max-cost 20
 
     Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
@@ -76,9 +78,29 @@ def command_for(rubric: Rubric) -> click.Command:
     @run_options
     def run(**values: Any) -> None:  # noqa: ANN401
         options = RunOptions(**values)
-        _judge(rubric, options)
+        if options.more:
+            _judge_several(rubric, options)
+        else:
+            _judge(rubric, options)
 
     return run
+
+
+def _judge_several(rubric: Rubric, options: RunOptions) -> None:
+    """Judge several files of candidates as an experiment, and compare them."""
+    from judge.cli.experiment import judge_experiment
+
+    if not options.judge:
+        note(f"No --judge given: using {LEXICON}.")
+    judge_experiment(
+        options.experiment(rubric.name),
+        only={},
+        dry_run=options.dry_run,
+        cache=options.cache,
+        tests=True,
+        out=options.out,
+        form=options.form,
+    )
 
 
 def _judge(rubric: Rubric, options: RunOptions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.experiments.experiment import ExperimentSource
+from judge.experiments.experiment import Experiment, ExperimentSource
 from judge.experiments.matrix import Matrix, PlannedRun, resolve
 from judge.experiments.spool import StudySpool
 from judge.files import is_regular
@@ -24,7 +25,7 @@ from judge.running.run import RUNS, RunResult
 from judge.running.run import run as judge_run
 from judge.running.session import JudgeSession
 from judge.running.settings import session_of
-from judge.signature import safe_name
+from judge.signature import safe_name, short_digest
 from judge.stats.summary import TableBuilder, check_fields
 from judge.studies import StudySet
 from judge.text import counted
@@ -44,6 +45,19 @@ _SETTINGS = {
     "references": "several_references",
     "limit": "limit",
     "modality": "modality",
+}
+# What changes no number, or has a folder of its own.
+_EFFORT = {
+    "by",
+    "concurrency",
+    "give_up_after",
+    "limit",
+    "max_cost",
+    "max_outage",
+    "max_requests",
+    "min_coverage",
+    "out",
+    "timeout",
 }
 _ASKING = {
     "rubric_version": "version of the rubric",
@@ -117,8 +131,17 @@ def plan_of(
     if out is None and source.file is not None:
         out = RUNS / (safe_name(source.file.stem) or "experiment")
     if out is None:
-        out = RUNS / f"experiment-{source.sha256[:8]}"
+        out = RUNS / f"experiment-{_lasting_digest(source.experiment)}"
     return Plan(source=source, matrix=matrix, runs=wanted.runs, out=out)
+
+
+def _lasting_digest(experiment: Experiment) -> str:
+    """Return a digest of what may not differ within one folder of runs.
+
+    With a higher limit of cost, for one, the same runs go on.
+    """
+    values = experiment.model_dump(mode="json", exclude_unset=True, exclude=_EFFORT)
+    return short_digest([json.dumps(values, sort_keys=True)])
 
 
 @dataclass(kw_only=True)
@@ -471,6 +494,9 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
             session = sessions[runs[0].asked]
             with session.kept_open():
                 self._judge_session(session, runs, together, ended)
+            log = session.judge.log
+            if log is not None and not self.failed:
+                log.unlink()  # each run has a copy
 
     def _together(self, progress: Progress) -> Progress:
         """Return how far all runs are, of which `progress` is the one under way."""

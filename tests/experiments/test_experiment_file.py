@@ -196,6 +196,9 @@ def test_an_experiment_in_python_is_the_same(folder: Path) -> None:
     assert [run.settings.limit for run in resolve(source).runs] == [5]
     again = ExperimentSource.of_values(Experiment.of({**values, "limit": 5}), folder)
     assert source.sha256 == again.sha256
-    assert plan_of(source).folder == Path(
-        f"judge-runs/experiment-{source.sha256[:8]}/limit-5"
-    )
+    folder = plan_of(source).folder
+    assert folder.parent.parent == Path("judge-runs")
+    assert folder.name == "limit-5"
+    dearer = source.experiment.with_changes(max_cost=9, limit=6)
+    other = plan_of(ExperimentSource.of_values(dearer, source.folder))
+    assert other.folder == folder.with_name("limit-6")
