@@ -244,6 +244,8 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
         self._quiet: dict[tuple[str, str], JudgeSession] = {}
         self._spool = StudySpool(plan.folder)
         self._before = Progress(total=0)
+        self._session: JudgeSession | None = None
+        self._is_interrupted = False
 
     def __exit__(self, *_error: object) -> None:
         self._spool.close()
@@ -498,6 +500,12 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
             if log is not None and not self.failed:
                 log.unlink()  # each run has a copy
 
+    def interrupt(self) -> None:
+        """End all runs within a second; called in another thread."""
+        self._is_interrupted = True
+        if self._session is not None:
+            self._session.interrupt()
+
     def _together(self, progress: Progress) -> Progress:
         """Return how far all runs are, of which `progress` is the one under way."""
         together = replace(self._before, trouble=progress.trouble)
@@ -521,6 +529,9 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
                 self._fail(replace(given_up, planned=planned, why=why), ended)
                 continue
             session.begin()
+            self._session = session
+            if self._is_interrupted:
+                session.interrupt()
             try:
                 result = self._judge_one(session, planned, listener)
             except RunStoppedError as error:

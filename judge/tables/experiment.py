@@ -9,11 +9,13 @@ from typing import Any
 from judge.experiments.execution import JudgeForecast
 from judge.experiments.leaderboards import ExperimentBoard
 from judge.tables.comparison import as_data, comparison_document
+from judge.tables.comparison import board as models_table
 from judge.tables.document import Cell, Column, Document, Table
 from judge.tables.kinds import Kind
 from judge.text import counted
 
 _UNKNOWN = "unknown"
+_NAMES = (Column("data"), Column("section"), Column("judge"))
 
 
 def price_document(
@@ -145,6 +147,27 @@ def boards_as_data(boards: Iterable[ExperimentBoard]) -> list[dict[str, Any]]:
     return data
 
 
+def models_document(boards: Sequence[ExperimentBoard]) -> Document:
+    """Return the models of all leaderboards, best first, as one table where that can be."""
+    tables: dict[tuple[Column, ...], Table] = {}
+    for board in boards:
+        comparison = board.comparison
+        table = models_table(comparison, 0, comparison.panel.metrics)
+        known = tables.setdefault(tuple(table.columns), replace(table, rows=[]))
+        rows = [(*_names(board), *row) for row in table.rows]
+        tables[tuple(table.columns)] = replace(known, rows=[*known.rows, *rows])
+    shown = [
+        replace(
+            table,
+            title="Leaderboards of all studies",
+            columns=[*_NAMES, *columns],
+        )
+        for columns, table in tables.items()
+    ]
+    signatures = [(board.title, board.comparison.signature) for board in boards]
+    return Document(title="Experiment", tables=shown, signatures=tuple(signatures))
+
+
 def boards_document(boards: Sequence[ExperimentBoard]) -> Document:
     """Return all tables of all leaderboards, for CSV and DataFrames.
 
@@ -160,9 +183,11 @@ def boards_document(boards: Sequence[ExperimentBoard]) -> Document:
 
 
 def _named(table: Table, board: ExperimentBoard) -> Table:
-    before = [Column("data"), Column("section"), Column("judge")]
-    columns = [*before, *table.columns, Column("signature")]
-    of_board = (board.data, board.section, board.judge)
+    columns = [*_NAMES, *table.columns, Column("signature")]
     signature = board.comparison.signature
-    rows = [(*of_board, *row, signature) for row in table.rows]
+    rows = [(*_names(board), *row, signature) for row in table.rows]
     return replace(table, columns=columns, rows=rows)
+
+
+def _names(board: ExperimentBoard) -> tuple[str, str, str]:
+    return (board.data, board.section, board.judge)
