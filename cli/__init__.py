@@ -20,7 +20,14 @@ from judge.types import JudgeError
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Judge reports": {
-        "check": ("judging:check", "Show what would be judged, without asking a judge.")
+        "run": (
+            "experiment:run",
+            "Judge several models, data sets, rubrics and judges by one file.",
+        ),
+        "check": (
+            "judging:check",
+            "Show what would be judged, without asking a judge.",
+        ),
     },
     "Look at the results": {
         "audit": (

@@ -156,13 +156,14 @@ def compare(
 
     Give one RUN for each model and rubric. NAME=RUN names the model; otherwise it is the run's
     model, or comes from its file name. Runs that do not fit together are refused, with the option
-    that allows it. What runs/* finds beside the runs is left out, with a note.
+    that allows it. The folder of judge run stands for its runs. What runs/* finds beside the runs
+    is left out, with a note.
 
     \b
     judge compare runs/* --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
-    from judge.comparing.alignment import choice
+    from judge.comparing.alignment import choices_of
     from judge.comparing.comparison import compare_runs, records
     from judge.comparing.run_arguments import chosen_runs
     from judge.figures.comparison import comparison_figures
@@ -191,7 +192,7 @@ def compare(
         family=family or "groups",
         primary=primary,
     )
-    chosen = chosen_runs([choice(run) for run in runs])
+    chosen = chosen_runs(choices_of(runs))
     compared, comparison = compare_runs(
         chosen.choices,
         resampling if tests else None,
@@ -261,17 +262,18 @@ def challenge(
     """Make every figure and table of the ReXrank challenge that comes from a judge.
 
     Give one RUN for each model, data set, section and rubric. The data sets are the values of the
-    field `dataset`; without it a run is one data set, named after its file of references.
+    field `dataset`; without it a run is one data set, named after its file of references. The
+    folder of judge run stands for its runs, and its data sets have their names there.
     """
-    from judge.comparing.alignment import choice
-    from judge.comparing.challenge import challenge_comparisons
+    from judge.comparing.alignment import choices_of
+    from judge.comparing.challenge import CHALLENGE_AXES, challenge_comparisons
     from judge.comparing.run_arguments import chosen_runs
     from judge.figures.files import check_figures
     from judge.rexrank import read_model_info, write_challenge
 
     check_figures(out)
     info = read_model_info(model_info) if model_info else {}
-    chosen = chosen_runs([choice(run) for run in runs])
+    chosen = chosen_runs(choices_of(runs, CHALLENGE_AXES))
     comparisons = challenge_comparisons(
         chosen.choices,
         sort=sort,

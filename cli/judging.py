@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -47,15 +46,16 @@ if TYPE_CHECKING:
     from judge.running.shard import Shard
     from judge.studies import StudySet
 
-_SEED = 20260101
 _HELP = """
 
     PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
     Excel, a .txt with a report per line, or a folder of .txt files; gzipped too; - is standard
-    input. PREDS alone may have both.
+    input. PREDS alone may have both. Several PREDS before REFS are judged one by one and compared;
+    judge run does so for several rubrics, judges and data sets.
 
     \b
     judge {name} preds.json refs.json
+    judge {name} alder.json birch.json maira2.json refs.json
     judge {name} preds.json refs.json --judge gpt-6-luna --max-cost 20
 
     Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
@@ -78,9 +78,29 @@ def command_for(rubric: Rubric) -> click.Command:
     @run_options
     def run(**values: Any) -> None:  # noqa: ANN401
         options = RunOptions(**values)
-        _judge(rubric, options)
+        if options.more:
+            _judge_several(rubric, options)
+        else:
+            _judge(rubric, options)
 
     return run
+
+
+def _judge_several(rubric: Rubric, options: RunOptions) -> None:
+    """Judge several files of candidates as an experiment, and compare them."""
+    from judge.cli.experiment import judge_experiment
+
+    if not options.judge:
+        note(f"No --judge given: using {LEXICON}.")
+    judge_experiment(
+        options.experiment(rubric.name),
+        only={},
+        dry_run=options.dry_run,
+        cache=options.cache,
+        tests=True,
+        out=options.out,
+        form=options.form,
+    )
 
 
 def _judge(rubric: Rubric, options: RunOptions) -> None:
@@ -155,11 +175,12 @@ def read_context(
 
 def limited(studies: StudySet, n: int | None) -> StudySet:
     """Return `n` studies drawn at random by their ids, in their order, and say so."""
-    if n is None or n >= len(studies):
-        return studies
-    text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
-    note(text)
-    return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
+    from judge.running.settings import limited as limited_to
+
+    part = limited_to(studies, n)
+    if len(part) < len(studies):
+        note(part.notes[-1])
+    return part
 
 
 def questions_of(

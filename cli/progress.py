@@ -34,7 +34,7 @@ _MINUTE, _EACH_MINUTE = (
     60.0,
     10,
 )  # after so many minutes of an outage it is said each ten
-_LOW_COVERAGE = 3
+LOW_COVERAGE = 3
 _MOST_LEFT_OUT = 0.1
 
 
@@ -209,16 +209,24 @@ def end_uncovered(
             f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
         )
     for summary in summaries:
-        n, scored = summary.n_studies, summary.n_scored
-        if n and scored / n < min_coverage:
+        why = uncovered(summary, min_coverage)
+        if why:
             is_low = True
-            reasons = ", ".join(f"{why} {k}" for why, k in summary.reasons.items())
-            note(
-                f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
-                f"{min_coverage:g} ({reasons})."
-            )
+            note(why)
     if is_low:
-        sys.exit(_LOW_COVERAGE)
+        sys.exit(LOW_COVERAGE)
+
+
+def uncovered(summary: RunSummary, min_coverage: float) -> str:
+    """Return the sentence where too few studies of a run were scored, else ""."""
+    n, scored = summary.n_studies, summary.n_scored
+    if not n or scored / n >= min_coverage:
+        return ""
+    reasons = ", ".join(f"{why} {k}" for why, k in summary.reasons.items())
+    return (
+        f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
+        f"{min_coverage:g} ({reasons})."
+    )
 
 
 def _end_stopped(error: RunStoppedError) -> NoReturn:
@@ -231,13 +239,15 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
     )
     note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
     note_once(progress.effort())
-    if progress.asked or progress.from_cache:
+    if error.n_finished:
+        note(f"{counted(error.n_finished, 'run is', 'runs are')} finished, and stay.")
+    if progress.asked or progress.from_cache or error.n_finished:
         same = "this command" if error.option else "the same command"
         note(f"Every answer is in the cache. Go on with {same}:")
     else:
         note("No run was written. Start again with:")
     note("  " + shlex.join(command))
-    sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
+    sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), LOW_COVERAGE))
 
 
 def with_option(words: Sequence[str], option: tuple[str, str] | None) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from judge.cli.options import (
     PATH,
@@ -34,6 +35,7 @@ from judge.types import LEXICON
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.experiments.experiment import ExperimentSource
     from judge.run_settings import RunSettings
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
@@ -473,7 +475,8 @@ _output_option = partial(click.option, cls=GroupedOption, group="Output")
 run_options = shared_options(
     [
         click.argument("preds"),
-        click.argument("refs", metavar="[REFS]", required=False),
+        click.argument("refs", metavar="[PREDS...] [REFS]", required=False),
+        click.argument("more", metavar="", nargs=-1),
         column_option(
             *_ALL_ROLES,
             text="The judge is shown every context, and prior, the earlier report.",
@@ -533,7 +536,10 @@ run_options = shared_options(
             "--out",
             type=PATH,
             metavar="DIR",
-            help="The run folder. Default: a new folder in judge-runs.",
+            help=(
+                "The run folder, or that of all runs with several PREDS. Default: a new folder in "
+                "judge-runs."
+            ),
         ),
         format_option(["table", "json", "csv", "md"], group="Output"),
     ]
@@ -547,6 +553,7 @@ class RunOptions(StudyOptions, JudgeOptions):
 
     preds: str
     refs: str | None
+    more: tuple[str, ...] = ()
     no_context: bool
     modality: str | None
     batch: bool
@@ -577,6 +584,40 @@ class RunOptions(StudyOptions, JudgeOptions):
             by=list(self.by),
             **values,
         )
+
+    def experiment(self, rubric: str) -> ExperimentSource:
+        """Return the experiment of several files of candidates; the last file has the references.
+
+        Raises `click.UsageError` for options that go with one file of candidates.
+        """
+        from judge.experiments.experiment import Experiment, ExperimentSource
+
+        for name in ("model", "shard", "batch"):
+            if getattr(self, name):
+                raise click.UsageError(
+                    f"--{name} goes with one PREDS; several are named after their files"
+                )
+        settings = self.settings(rubric)
+        values: dict[str, Any] = {}
+        for name in settings.model_fields_set & Experiment.model_fields.keys():
+            value = getattr(settings, name)
+            if value is not None:
+                values[name] = value
+        files = [self.preds, *filter(None, (self.refs,)), *self.more]
+        values |= {
+            "candidates": files[:-1],
+            "references": files[-1],
+            "several_references": settings.references,
+            "rubrics": [rubric],
+            "judges": [settings.judge],
+        }
+        if settings.section is not None:
+            values["sections"] = [settings.section]
+        source = click.get_current_context().get_parameter_source("by")
+        if source is ParameterSource.DEFAULT:
+            # The rates have the usual groups; a leaderboard has those that are asked for.
+            values.pop("by")
+        return ExperimentSource.of_values(Experiment.of(values))
 
     def batch_policy(self) -> BatchPolicy | None:
         """Return how to ask in batches, None to ask one by one."""

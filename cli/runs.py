@@ -56,8 +56,8 @@ def list_(*, folders: tuple[Path, ...], form: str) -> None:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
     folders = folders or (RUNS,)
     paths = []
-    # The run itself, a folder of runs, and a folder of such folders.
-    for below in ("", "*/", "*/*/"):
+    # The run itself, a folder of runs, a folder of such folders, and parts of an experiment in it.
+    for below in ("", "*/", "*/*/", "*/*/limit-*/"):
         for folder in folders:
             for path in folder.glob(f"{below}{MANIFEST}"):
                 inside = path.relative_to(folder).parts

@@ -19,8 +19,10 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: P
 
 TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
-    from judge.api import annotate, merge, panel, run
+    from judge.api import annotate, experiment, merge, panel, run
+    from judge.experiments.experiment import Experiment
     from judge.results.comparison import Leaderboard, compare, recurring_errors
+    from judge.results.experiment import ExperimentResult
     from judge.results.run import Run
     from judge.results.stress import StressReport, stress_report
     from judge.results.validation import Validation, validate
@@ -51,14 +53,17 @@ __all__ += [
     "Unparsed",
 ]
 __all__ += ["StressReport", "Validation", "__version__", "annotate", "compare", "merge"]
+__all__ += ["Experiment", "ExperimentResult", "experiment"]
 __all__ += ["Scored", "panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _MODULES = {
-    "api": ("annotate", "merge", "panel", "run"),
+    "api": ("annotate", "experiment", "merge", "panel", "run"),
+    "experiments.experiment": ("Experiment",),
     "results.comparison": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
     "running.policy": ("RequestPolicy",),
     "running.progress": ("RunStoppedError",),
+    "results.experiment": ("ExperimentResult",),
     "results.run": ("Run",),
     "stats.significance": ("Resampling",),
     "results.stress": ("StressReport", "stress_report"),

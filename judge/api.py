@@ -12,13 +12,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 import pandas as pd
 
 from judge import rubrics
 from judge.backends import LEXICON
+from judge.experiments.execution import ExperimentRunner, plan_of
+from judge.experiments.experiment import (
+    Experiment,
+    ExperimentSource,
+    read_experiment,
+)
 from judge.manifest import RecognisedEntries
+from judge.results.experiment import ExperimentResult, result_of
 from judge.results.run import Run
 from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.combining import merge as merge_runs
@@ -39,6 +46,7 @@ from judge.running.session import JudgeSession
 from judge.running.settings import named_fields, with_context
 from judge.running.settings import session_of as session_of_settings
 from judge.running.shard import Shard
+from judge.stats.significance import Resampling
 from judge.stats.summary import TableBuilder, reserved_names
 from judge.studies import StudySet, from_python
 from judge.text import harmless
@@ -46,6 +54,7 @@ from judge.types import JudgeError
 from judge.wording import for_python, in_python
 
 T = TypeVar("T")
+_USUAL_TESTS = Resampling()
 Column: TypeAlias = "Sequence[object] | Mapping[Any, Any] | pd.Series[Any]"
 """One value per study, in order or by id."""
 Reports: TypeAlias = "Column | pd.DataFrame | Iterable[Any]"
@@ -218,6 +227,79 @@ def run(
             return Run.open(run_session(session, studies, **run_options).path)
 
     return _outside_any_loop(session, work)
+
+
+@in_python(of_experiment=True)
+def experiment(
+    source: str | Path | Mapping[str, Any] | Experiment,
+    *,
+    only: Mapping[str, str | Sequence[str]] | None = None,
+    out: str | Path | None = None,
+    cache: str | Path | None = None,
+    tests: Resampling | None = _USUAL_TESTS,
+    sort: str | None = None,
+    **changes: Any,  # noqa: ANN401
+) -> ExperimentResult:
+    """Judge the runs of an experiment that are not there yet, as `judge run` does.
+
+    Parameters
+    ----------
+    source
+        The path of an experiment's file; or its keys and values, with paths relative to the
+        working folder.
+    only
+        The runs to judge and compare: names by axis, such as `{"model": ["alder", "birch"]}`. The
+        axes are data, model, section, rubric and judge.
+    out
+        The folder of the runs, before that of the experiment. By default one below `judge-runs`.
+    cache
+        The folder of cached answers.
+    tests
+        How differences are tested, as in `compare`; None tests nothing.
+    sort
+        The metric to rank by, as in `compare`.
+    changes
+        Other values of keys of the experiment, such as `limit=50` or `max_cost=20.0`.
+
+    Returns
+    -------
+    ExperimentResult
+        The runs by name and the leaderboards. A run that could not be judged is in `failed`.
+
+    Raises
+    ------
+    JudgeError
+        For a file or a value that is at fault, and for reports that cannot be read; nothing was
+        asked then.
+    RunStoppedError
+        If it is interrupted or `max_cost` is reached. What was answered is kept, and the same call
+        goes on.
+    """
+    found = _source_of(source)
+    found = replace(found, experiment=found.experiment.with_changes(**changes))
+    wanted = {}
+    for axis, names in (only or {}).items():
+        wanted[axis] = [names] if isinstance(names, str) else list(names)
+    plan = plan_of(found, only=wanted, out=None if out is None else Path(out))
+    runner = ExperimentRunner(plan, environ=os.environ, say=_say, cache=cache)
+
+    def work() -> ExperimentResult:
+        with runner:
+            runner.prepare()
+            runner.read()
+            if runner.todo:
+                runner.judge(ProgressListener(), lambda _end, _result: None)
+        return result_of(runner, tests, sort)
+
+    return _outside_any_loop(runner, work)
+
+
+def _source_of(source: str | Path | Mapping[str, Any] | Experiment) -> ExperimentSource:
+    if isinstance(source, str | Path):
+        return read_experiment(Path(source))
+    if not isinstance(source, Experiment):
+        source = Experiment.of(source)
+    return ExperimentSource.of_values(source)
 
 
 def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
@@ -396,7 +478,12 @@ def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:
     return [run if isinstance(run, Run) else Run.open(run) for run in runs]
 
 
-def _outside_any_loop(session: JudgeSession, work: Callable[[], T]) -> T:
+class _Interruptible(Protocol):
+    def interrupt(self) -> None:
+        """End within a second; called in another thread."""
+
+
+def _outside_any_loop(session: _Interruptible, work: Callable[[], T]) -> T:
     """Do the work in another thread if this one runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()

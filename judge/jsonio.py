@@ -201,6 +201,9 @@ MAX_YAML = 4 * 2**20
 """The most bytes of a YAML file: prompts and lexicons are texts, and YAML unpacks."""
 
 
+_MERGED_KEY = "tag:yaml.org,2002:merge"
+
+
 class UnreadableYamlError(Exception):
     """A file that is no YAML. Its text says why, on one line."""
 
@@ -208,7 +211,8 @@ class UnreadableYamlError(Exception):
 def read_yaml(path: Path) -> tuple[object, bytes]:
     """Return what a YAML file that a user names holds, and its bytes.
 
-    Raises `UnreadableYamlError` for a file of more than `MAX_YAML` bytes, of which no more is read.
+    Raises `UnreadableYamlError` for a file of more than `MAX_YAML` bytes, of which no more is read,
+    and for a key that is there twice: the first of its values would be lost.
     """
     import yaml
 
@@ -216,10 +220,21 @@ def read_yaml(path: Path) -> tuple[object, bytes]:
         raw = file.read(MAX_YAML + 1)
     if len(raw) > MAX_YAML:
         raise UnreadableYamlError(f"it has more than {MAX_YAML // 2**20} MB")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(safe):  # type: ignore[misc, valid-type]
+        """A safe loader that takes each key of a mapping once."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+            keys = [key.value for key, _ in node.value if key.tag != _MERGED_KEY]
+            for key in keys:
+                if isinstance(key, str) and keys.count(key) > 1:
+                    raise UnreadableYamlError(f"the key {key!r} is there twice")
+            return super().construct_mapping(node, deep=deep)
+
     try:
         # A date that there is not is a ValueError.
-        return yaml.load(raw.decode("utf-8-sig"), Loader=loader), raw  # noqa: S506 - a safe loader
+        return yaml.load(raw.decode("utf-8-sig"), Loader=Loader), raw  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UnreadableYamlError(" ".join(str(error).split())) from error
 

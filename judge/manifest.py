@@ -256,6 +256,26 @@ class CombinedEntry(_Part):
     parts: list[CombinedPart] = Field(min_length=1)
 
 
+class ExperimentEntry(_Part):
+    """The experiment that a run belongs to, and which of its runs it is.
+
+    `file` is None for an experiment that no file holds; `text` is the file's, or JSON, and `sha256`
+    that of its bytes. `matrix` has the names on each axis, of which `data`, `model`, `section`,
+    `rubric` and `judge` are the run's own; `data` and `section` are empty where the experiment
+    names none.
+    """
+
+    file: str | None = None
+    sha256: str
+    text: str
+    matrix: dict[str, list[str]]
+    data: str
+    model: str
+    section: str
+    rubric: str
+    judge: str
+
+
 class SpentEntry(_Part):
     """What asking took; `dollars` is None where the price is unknown. The rest are numbers too."""
 
@@ -386,6 +406,7 @@ class RunManifest(RunIdentity):
     fields: list[str]
     inputs: list[InputEntry] = []
     settings: RunSettings | None = None
+    experiment: ExperimentEntry | None = None
     read_from: dict[str, str] = {}
     omitted_ids: dict[str, list[str]] = {}
     of_candidates: list[str] = []
@@ -504,6 +525,9 @@ class RunManifest(RunIdentity):
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types, as its file has it."""
         values = self.model_dump(mode="json")
+        if self.experiment is None:
+            # Most runs are of no experiment.
+            values.pop("experiment")
         return {
             "format": values.pop("format"),
             "signature": self.signature,
@@ -528,6 +552,7 @@ class ManifestFields(TypedDict, total=False):
     fields: Required[list[str]]
     inputs: list[InputEntry]
     settings: RunSettings | None
+    experiment: ExperimentEntry | None
     read_from: dict[str, str]
     omitted_ids: dict[str, list[str]]
     of_candidates: list[str]

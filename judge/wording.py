@@ -57,9 +57,18 @@ _OPTION = re.compile(
     rf"--(?P<name>{'|'.join(sorted(_OPTIONS, key=len, reverse=True))})(?![\w-])"
 )
 
+_OF_EXPERIMENT = re.compile(rf"--(?P<name>only|{'|'.join(_OPTIONS)})(?![\w-])")
 
-def for_python(text: str) -> str:
-    """Return a message with keywords of `annotate` and `run` in place of options."""
+
+def for_python(text: str, *, of_experiment: bool = False) -> str:
+    """Return a message with keywords of `annotate` and `run` in place of options.
+
+    With `of_experiment` they are those of `experiment`, which has the keys of its file.
+    """
+    if of_experiment:
+        return _OF_EXPERIMENT.sub(
+            lambda match: f"{match['name'].replace('-', '_')}=", text
+        )
     text = _COLUMN_OF.sub(
         lambda match: f"columns={{'{match['role']}': '{match['field']}'}}", text
     )
@@ -68,16 +77,16 @@ def for_python(text: str) -> str:
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
-    """Raise the errors of the block or function in the words of Python."""
+def in_python(*, of_experiment: bool = False) -> Iterator[None]:
+    """Raise the errors of the block or function in the words of Python, as `for_python`."""
     from judge.running.progress import RunStoppedError
 
     try:
         yield
     except JudgeError as error:
-        error.args = (for_python(str(error)),)
+        error.args = (for_python(str(error), of_experiment=of_experiment),)
         raise
     except RunStoppedError as error:
-        error.why = for_python(error.why)
+        error.why = for_python(error.why, of_experiment=of_experiment)
         error.args = (error.why,)
         raise

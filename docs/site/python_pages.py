@@ -53,7 +53,15 @@ _FOR_PACKAGES = (
         },
     ),
 )
-_RESULTS = ("Leaderboard", "Validation", "StressReport", "RequestPolicy", "Resampling")
+_RESULTS = (
+    "Leaderboard",
+    "ExperimentResult",
+    "Validation",
+    "StressReport",
+    "RequestPolicy",
+    "Resampling",
+    "Experiment",
+)
 _UNDERLINE = re.compile(r"^(.+)\n-{3,}$", re.MULTILINE)
 
 

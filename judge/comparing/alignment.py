@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.manifest import ANNOTATIONS
+from judge.files import folders_with
+from judge.manifest import ANNOTATIONS, MANIFEST
 from judge.running.folder import RunFolder
 from judge.signature import digests
 from judge.stats.intervals import Values
@@ -20,6 +22,7 @@ from judge.studies.columns import FIELD_NAMES, as_text, model_of
 from judge.types import JudgeError, Scored
 
 SIDES = ("references", "candidates")
+_AXES_IN_WORDS = {"data": "data sets", "section": "sections", "judge": "judges"}
 _ROLES = {"references": "refs", "candidates": "preds"}
 
 
@@ -215,6 +218,49 @@ def choice(argument: str) -> RunChoice:
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
     return RunChoice(Path(path), path, name.strip())
+
+
+COMPARED_AXES = ("model", "rubric")
+"""What the runs of an experiment may differ in that are compared with each other."""
+
+
+def choices_of(
+    arguments: Iterable[str], axes: Collection[str] = COMPARED_AXES
+) -> list[RunChoice]:
+    """Return the runs that a command's arguments name; an experiment's folder is its runs.
+
+    Raises `JudgeError` as `choice`, and where runs of one experiment differ on other axes of its
+    matrix than `axes`.
+    """
+    chosen = []
+    for argument in arguments:
+        chosen += _runs_of_experiment(choice(argument), axes)
+    return chosen
+
+
+def _runs_of_experiment(folder: RunChoice, axes: Collection[str]) -> list[RunChoice]:
+    """Return the runs in an experiment's folder; of any other folder, what was given."""
+    path = folder.path
+    if folder.model is not None or os.path.lexists(path / MANIFEST):
+        return [folder]
+    runs = []
+    names: dict[str, dict[str, None]] = {}
+    for run_folder in folders_with(path, MANIFEST):
+        entry = RunFolder.open(run_folder).manifest.experiment
+        if entry is None:
+            continue
+        runs.append(RunChoice(run_folder, str(run_folder), entry.model))
+        for axis in ("data", "section", "judge"):
+            names.setdefault(axis, {})[getattr(entry, axis)] = None
+    for axis, values in names.items():
+        if len(values) > 1 and axis not in axes:
+            several = ", ".join(value or "none named" for value in values)
+            raise JudgeError(
+                f"{folder.shown} has runs of several {_AXES_IN_WORDS[axis]} ({several}), which "
+                f"are not compared with each other: name those of one, or print the leaderboard "
+                "of each with judge run"
+            )
+    return runs or [folder]
 
 
 OneRun = RunFolder | str | Path

@@ -76,8 +76,15 @@ def challenge_comparisons(
     return comparisons
 
 
+CHALLENGE_AXES = ("data", "model", "section", "rubric")
+"""What the runs of an experiment may differ in that make a challenge."""
+
+
 def _dataset_of(run: RunFolder) -> str:
     """Return the data set of a run, empty where the field of its studies has it."""
+    experiment = run.manifest.experiment
+    if experiment is not None and experiment.data:
+        return experiment.data
     if "dataset" in run.manifest.fields:
         return ""
     file = run.manifest.input_of("refs")

@@ -27,10 +27,14 @@ class SpendingLimit:
     Attributes:
         limit: The most that may be spent, None without a limit.
         earlier: What was spent on the same questions by earlier commands, which counts too.
-        counts_earlier: Whether it has to be told of that. A budget that is kept on disk has it.
+        counts_earlier: Whether each run has to tell it of that. A budget that is kept on disk has
+            it, and that of several runs counts it before the first.
+        notes_unanswered: Whether requests are written down that may have cost something and
+            brought no answer, for later commands to count.
     """
 
     counts_earlier = True
+    notes_unanswered = True
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
@@ -181,19 +185,22 @@ def spent_earlier(
     store: AnswerStore,
     studies: Iterable[Study],
     unknown: Mapping[str, float],
+    counted_keys: set[str] | None = None,
 ) -> float:
     """Return the US dollars that judging `studies` has cost in earlier commands.
 
     That is the price of their answers in the store, and `unknown`: the most that requests may have
     cost whose answers never came, by the keys of their questions. An answer whose price is unknown
-    counts as the longest one.
+    counts as the longest one. Answers with a key in `counted_keys` were counted before; those that
+    are counted here are added to it.
     """
     if not unknown and len(store) == 0:
         return 0.0
     judge = plan.judge
     direct = Prices(judge.version, judge.billing_url)
     batched = Prices.of(judge, in_batches=True)
-    counted_keys: set[str] = set()
+    if counted_keys is None:
+        counted_keys = set()
     left = dict(unknown)
     spent = 0.0
 

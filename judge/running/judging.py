@@ -57,10 +57,14 @@ def judge_set(
                     progress.damaged = cache.n_damaged
                 ticking.cancel()
                 listener.tick(progress)
-                await session.judge.aclose()
+                if session.runner is None:
+                    await session.judge.aclose()
 
     with suppress(asyncio.CancelledError):
-        asyncio.run(work())
+        if session.runner is None:
+            asyncio.run(work())
+        else:
+            session.runner.run(work())
     if progress.done < progress.total:
         raise RunStoppedError(stop.why or INTERRUPTED, progress, stop.option)
     return progress

@@ -70,6 +70,15 @@ class Progress:
         self.retries[error.reason] = self.retries.get(error.reason, 0) + 1
         self.trouble = error.detail or error.reason
 
+    def add(self, other: Progress) -> None:
+        """Count what another run has done, its `total` aside."""
+        self.add_spent(other)
+        for name in ("done", "unparsed", "failed", "from_cache", "damaged"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("retries", "sentences"):
+            counts = Counter(getattr(self, name)) + Counter(getattr(other, name))
+            setattr(self, name, dict(counts))
+
     def add_spent(self, other: Progress) -> None:
         """Count the answers that were bought for `other`; an unknown price makes all unknown."""
         for name in (
@@ -168,14 +177,21 @@ class ProgressListener:
 class RunStoppedError(Exception):
     """A run that ended before all studies had; its answers are in the cache, its folder is not.
 
-    The same command goes on, with `option` where it would stop there again.
+    The same command goes on, with `option` where it would stop there again. Of several runs
+    `n_finished` have their folders.
     """
 
     def __init__(
-        self, why: str, progress: Progress, option: tuple[str, str] | None = None
+        self,
+        why: str,
+        progress: Progress,
+        option: tuple[str, str] | None = None,
+        *,
+        n_finished: int = 0,
     ) -> None:
         super().__init__(why)
         self.why, self.progress, self.option = why, progress, option
+        self.n_finished = n_finished
 
     @property
     def interrupted(self) -> bool:

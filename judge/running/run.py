@@ -22,6 +22,7 @@ from judge.backends import Judge
 from judge.backends.base import Recognised
 from judge.backends.hosted import HostedJudge
 from judge.manifest import (
+    ExperimentEntry,
     InputEntry,
     RecognisedEntries,
     RunIdentity,
@@ -115,6 +116,7 @@ def run(
     out: Path | None = None,
     by: Sequence[str] = DEFAULT_BY,
     settings: RunSettings | None = None,
+    experiment: ExperimentEntry | None = None,
     shard: Shard | None = None,
     references: Rule | None = None,
     listener: ProgressListener | None = None,
@@ -123,11 +125,11 @@ def run(
 ) -> RunResult:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `settings` are what it is asked to do, which the manifest keeps; session and studies are made
-    of them. `out` defaults to a folder below `judge-runs`; `also` is given the end of each
-    question; `asking` is entered once folder and fields are checked. Raises `JudgeError` for a
-    folder with another run or an unknown field, `RunStoppedError` for a run that was interrupted
-    or ran out of money.
+    `settings` are what it is asked to do, which the manifest keeps, as it does the `experiment`
+    that the run belongs to; session and studies are made of them. `out` defaults to a folder below
+    `judge-runs`; `also` is given the end of each question; `asking` is entered once folder and
+    fields are checked. Raises `JudgeError` for a folder with another run or an unknown field,
+    `RunStoppedError` for a run that was interrupted or ran out of money.
     """
     rubric, judge, started = session.rubric, session.judge, now()
     studies, class_source = with_classes(studies)
@@ -167,7 +169,11 @@ def run(
         progress.add_spent(session.asked_before)
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
-            shutil.move(judge.log, writer.staging / SERVER_LOG)
+            # A server that goes on for the next run goes on writing.
+            if session.runner is None:
+                shutil.move(judge.log, writer.staging / SERVER_LOG)
+            else:
+                shutil.copy(judge.log, writer.staging / SERVER_LOG)
         about: list[str] = []
         judged_pairs = studies
         if several:
@@ -184,6 +190,7 @@ def run(
             fields=fields,
             inputs=input_entries(studies),
             settings=settings,
+            experiment=experiment,
             read_from=read_from,
             omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},
             of_candidates=sorted(studies.of_candidates),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,6 +72,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         plan: These four together.
         folder: Where its answers are kept, with what is learned of its server.
         budget: What its answers may cost; None without a limit.
+        runner: The event loop of all runs of a block `kept_open`; None where each has its own.
         progress, stop: The counts and the end of the run that `begin` began.
         batches, unanswerable, asked_before: What batches brought: their records, the questions
             that can have no answer, and what was spent on them.
@@ -113,6 +115,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.folder = folder
         self._open_store = open_store
         self._opened = ExitStack()
+        self.runner: asyncio.Runner | None = None
         if isinstance(judge, HostedJudge) and judge.refusals.address:
             self._recall_server(judge.refusals)
         self.begin()
@@ -242,6 +245,17 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self._client: CachedClient | None = None
 
     @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep what is started for the judge, such as a server, over all runs in the block."""
+        with asyncio.Runner() as runner:
+            self.runner = runner
+            try:
+                yield
+            finally:
+                self.runner = None
+                runner.run(self.judge.aclose())
+
+    @contextmanager
     def interruptible(self, interruption: Interruption) -> Iterator[None]:
         """Let `interrupt` end what is done in the block."""
         self._interruption = interruption
@@ -266,14 +280,18 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     async def count_earlier(self, studies: StudySet) -> None:
         """Count what these studies have cost in earlier commands towards `max_cost`, once."""
         store = self.cache
-        if store is None or self.budget is None or not self._counts_earlier:
+        if store is None or self.budget is None or not self.budget.notes_unanswered:
             return
         from judge.running.cost import spent_earlier
         from judge.running.spending import UnansweredRequests
 
+        if self._spending is None:
+            spending = UnansweredRequests(self.folder)
+            self._spending = self._opened.enter_context(spending)
+        spending = self._spending
+        if not self._counts_earlier:
+            return
         self._counts_earlier = False
-        spending = UnansweredRequests(self.folder)
-        self._spending = self._opened.enter_context(spending)
 
         def count() -> float:
             return spent_earlier(self.plan, store, studies, spending.by_key())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,13 @@ from judge.running.session import JudgeSession
 from judge.running.shard import Shard
 from judge.studies import NamedFields, StudySet, read_pair
 from judge.studies.study_set import attach_context
+from judge.text import counted
 
 if TYPE_CHECKING:
     from judge.running.cost import SpendingLimit
+
+_SEED = 20260101
+"""By which the studies of `--limit` are drawn, the same each time."""
 
 
 def session_of(
@@ -108,6 +113,15 @@ def read_reports(
         model=settings.model,
         reserved=reserved,
     )
+
+
+def limited(studies: StudySet, n: int | None) -> StudySet:
+    """Return `n` studies drawn at random by their ids, in their order, with a note; None is all."""
+    if n is None or n >= len(studies):
+        return studies
+    of = counted(len(studies), "study", "studies")
+    note = f"{n:,} of {of}, drawn at random (--limit)"
+    return replace(studies.sample(n, _SEED), notes=(*studies.notes, note))
 
 
 def with_context(

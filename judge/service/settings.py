@@ -46,6 +46,7 @@ class Ledger(SpendingLimit):
         self._of_run = SpendingLimit(max_cost)
         # The table has all that was ever spent, but not by which run.
         self.counts_earlier = max_cost is not None
+        self.notes_unanswered = max_cost is not None
         self.path = Path(path)
         self.judge = judge
 
