@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from judge.cli.options import PATH, GroupedCommand, format_option, table_option
+from judge.cli.options import (
+    PATH,
+    GroupedCommand,
+    format_option,
+    groupings,
+    table_option,
+)
 from judge.cli.output import emit, note, print_document, print_summary, runs_among
 from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
+    from judge.manifest import RunSummary
     from judge.running.folder import RunFolder
 
 
@@ -209,17 +217,49 @@ def _print(run: RunFolder, form: str) -> None:
     print_summary(run.summary(), run.rubric, form)
 
 
+def _summary_by(run: RunFolder, by: Sequence[str]) -> RunSummary:
+    """Return the summary with the groups that were asked for, by default as it is in the run.
+
+    Intervals by a bootstrap are those of the run's own seed and number of resamples.
+    """
+    summary = run.summary()
+    if not by:
+        return summary
+    if list(by) == ["none"]:
+        return summary.model_copy(update={"rates": []})
+    from judge.stats.intervals import USUAL_DRAWS, Draws
+
+    draws = USUAL_DRAWS
+    if summary.resampling is not None:
+        draws = Draws(summary.resampling.seed, summary.resampling.resamples)
+    return run.regrouped(by, draws=draws)
+
+
 @click.command("cite", cls=GroupedCommand)
 @click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    callback=groupings,
+    help=(
+        "Give the figures by this field too (repeatable); a,b gives them by combinations; none "
+        "leaves groups out. Default: the fields that the run was made with, usually study_class."
+    ),
+)
 @format_option(
     ["text", "latex", "bibtex"],
     text="text has both; latex the methods text, with \\cite; bibtex the references.",
 )
-def cite(*, runs: tuple[Path, ...], form: str) -> None:
+def cite(*, runs: tuple[Path, ...], by: tuple[str, ...], form: str) -> None:
     """Write the methods text about each RUN, and the references it cites as BibTeX.
 
     The text names reports, rubric, judge and settings, the studies that were scored, the figures
-    with their intervals, and the signature, all as the run recorded them.
+    with their intervals for all studies and by study class, and the signature, all as the run
+    recorded them.
+
+    \b
+    judge cite RUN --by study_class --by site
     """
     from judge import plugins
     from judge.comparing.alignment import RunChoice
@@ -231,7 +271,7 @@ def cite(*, runs: tuple[Path, ...], form: str) -> None:
     citations = [
         citation(
             run.manifest,
-            run.summary(),
+            _summary_by(run, by),
             run.rubric,
             plugins.RUBRICS.packages(run.rubric.name, run.manifest.versions),
         )

@@ -36,6 +36,7 @@ ERRORS = Mean(
     higher_is_better=False,
     study_label="errors",
     shown=frozenset({"compare"}),
+    clause="there were {figure} errors per study",
 )
 
 

@@ -42,7 +42,9 @@ class Statistic(ABC):
     `label` is short; `definition` says what it is where other rubrics' statistics stand beside
     it. `study_label` is what it says of one study. `shown` is where it is printed: at the `head`
     of a run, for each of the `groups`, and where models are compared (`compare`). `rexrank` is
-    the column of ReXrank's result tables that it fills.
+    the column of ReXrank's result tables that it fills. `clause` says the number in the methods
+    section, with `{figure}` in its place: "the mean severity sum was {figure}"; what stands beside
+    the number follows in brackets. Without it the clause is made of the definition, or the label.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Statistic(ABC):
     study_label: str | None = None
     shown: frozenset[Where] = frozenset({"groups", "compare"})
     rexrank: str | None = None
+    clause: str | None = None
 
     kind: ClassVar[str]
     """What it is called in files."""
@@ -247,7 +250,8 @@ class OfMean(OfSums):
     """A function of the mean of the studies' values: it can be corrected by readings."""
 
     interval_words: ClassVar[str] = (
-        "for means on the logit or logarithmic scale, at its end by Wilson's score method"
+        "for means on the logit or logarithmic scale or, where all studies were at one end of the "
+        "scale, by Wilson's score method"
     )
     interval_sources: ClassVar[tuple[str, ...]] = ("wilson1927probable",)
 

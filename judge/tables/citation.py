@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.manifest import JudgedBy, RunManifest, RunSummary, recognised_text
+from judge.manifest import (
+    JudgedBy,
+    RunManifest,
+    RunSummary,
+    SummaryBlock,
+    recognised_text,
+)
 from judge.rubrics.contract import Rubric, Source, source
-from judge.stats.statistic import Statistic
+from judge.stats.estimate import Estimate
+from judge.stats.statistic import Ratio, Statistic
 from judge.stats.summary import estimate_of
 from judge.tables.forms import latex
-from judge.tables.kinds import figure_kind, printed
-from judge.text import counted, left_out, listed
+from judge.tables.kinds import Printed, figure_kind, printed
+from judge.text import counted, group_value, left_out, listed
 
 _TOLD = ("prompt", "sampling", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
@@ -97,18 +104,110 @@ def citation(
     begins = (
         f"The reports {model}on {n} (section {summary.section}) were compared with the "
     )
-    figures = "; ".join(_figure(summary, statistic) for statistic in shown)
+    over_all = "Over all studies"
+    if summary.n_scored != summary.n_studies:
+        over_all = _over(summary.n_scored, "scored study", "scored studies")
+    figures: list[str | Works] = []
+    if summary.n_scored:
+        figures.append(f"{over_all}, {_figures(summary, shown)}. ")
+        figures += _by_group(summary, shown)
+        figures += _intervals(summary, shown)
     pieces: list[str | Works] = [
         f"{begins}reference reports with {rubric.title}",
         rubric.sources,
         f", version {manifest.rubric_version} of the rubric in {tool}",
         (program(version),),
         f". {_judge(manifest)} {_coverage(manifest, summary)} ",
-        f"Over all studies, {figures}. ",
-        *_intervals(summary, shown),
+        *figures,
         f"The signature of the run is {summary.signature}.",
     ]
     return Citation(tuple(_in_one_line(piece) for piece in pieces if piece))
+
+
+def _over(n: int, singular: str, plural: str) -> str:
+    if n == 1:
+        return f"Over the only {singular}"
+    return f"Over the {n:,} {plural}"
+
+
+def _figures(block: RunSummary | SummaryBlock, shown: Sequence[Statistic]) -> str:
+    return "; ".join(_figure(block, statistic) for statistic in shown)
+
+
+def _by_group(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
+    """Return a sentence with the figures of each group, where a field has several values."""
+    groups: dict[tuple[str, ...], list[SummaryBlock]] = {}
+    for block in summary.rates:
+        groups.setdefault(tuple(block.group), []).append(block)
+    pieces: list[str | Works] = []
+    for fields, blocks in groups.items():
+        # The only group has the figures of all studies, which were given.
+        if not fields or len(blocks) < 2:
+            continue
+        names = []
+        for field in fields:
+            name = field
+            if field == "study_class":
+                name = f"study class{_inferred(summary)}"
+            names.append(name)
+        start = f"By {listed(names)}: "
+        sentences = [_group_sentence(block, shown) for block in blocks]
+        # After the colon the sentence goes on.
+        first = sentences[0]
+        sentences[0] = start + first[:1].lower() + first[1:]
+        pieces += sentences
+    return pieces
+
+
+def _inferred(summary: RunSummary) -> str:
+    """Return in brackets of how many studies the class was inferred."""
+    n = summary.n_class_inferred
+    if not n:
+        return ""
+    return f" (inferred by the lexicon for {n:,} of {summary.n_studies:,})"
+
+
+def _group_sentence(block: SummaryBlock, shown: Sequence[Statistic]) -> str:
+    before, behind = _group_words(block)
+    singular = f"{before}study{behind}"
+    plural = f"{before}studies{behind}"
+    n, scored = block.n_studies, block.n_scored
+    if not scored and n == 1:
+        return f"The only {singular} was not scored. "
+    if not scored:
+        return f"None of the {n:,} {plural} was scored. "
+    over = _over(n, singular, plural)
+    if scored != n:
+        over = f"Over the {scored:,} of {n:,} {plural} that were scored"
+        if scored == 1:
+            over = f"Over the only one of {n:,} {plural} that was scored"
+    return f"{over}, {_figures(block, shown)}. "
+
+
+def _group_words(block: SummaryBlock) -> tuple[str, str]:
+    """Return what stands before `studies` and behind it, such as `normal ` and ` whose site is x`.
+
+    The class stands before; a study without it, and every other field, is told behind.
+    """
+    before = ""
+    conditions = []
+    lacking = []
+    for field, value in block.group.items():
+        name = field
+        if field == "study_class":
+            name = "study class"
+        if value is None:
+            lacking.append(name)
+        elif field == "study_class":
+            before = f"{value} "
+        else:
+            conditions.append(f"whose {name} is {group_value(value)}")
+    behind = ""
+    if conditions:
+        behind += f" {' and '.join(conditions)}"
+    if lacking:
+        behind += f" without a value of {listed(lacking)}"
+    return before, behind
 
 
 def _in_one_line(piece: str | Works) -> str | Works:
@@ -119,10 +218,11 @@ def _in_one_line(piece: str | Works) -> str | Works:
 
 def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Works]:
     # Statistics share methods: each is named once.
-    methods = {}
+    methods: dict[str, tuple[str, ...]] = {}
+    blocks: list[RunSummary | SummaryBlock] = [summary, *summary.rates]
     for statistic in shown:
-        estimate = estimate_of(summary, statistic)
-        if estimate.low is not None:
+        estimates = [estimate_of(block, statistic) for block in blocks]
+        if any(estimate.low is not None for estimate in estimates):
             methods[statistic.interval_words] = statistic.interval_sources
     if not methods:
         return []
@@ -130,10 +230,12 @@ def _intervals(summary: RunSummary, shown: Sequence[Statistic]) -> list[str | Wo
     if summary.intervals_by:
         start += f"by {summary.intervals_by} "
     pieces: list[str | Works] = []
-    for text, keys in methods.items():
+    for number, (text, keys) in enumerate(methods.items(), 1):
         pieces.append(f"{start}{text}")
         pieces.append(tuple(map(source, keys)))
         start = ", "
+        if number == len(methods) - 1:
+            start = " and "
     pieces.append(". ")
     return pieces
 
@@ -184,11 +286,12 @@ def _coverage(manifest: RunManifest, summary: RunSummary) -> str:
     scored = summary.n_scored
     text = "Every study was scored"
     if n != scored:
-        text = (
-            f"{scored:,} of {n:,} studies were scored; the others, {summary.n_unparsed:,} with "
-            f"an answer that could not be read and {summary.n_failed:,} not judged, are in no "
-            "figure"
-        )
+        were = "were"
+        if scored == 1:
+            were = "was"
+        text = f"{scored:,} of {n:,} studies {were} scored; {_unscored(summary)}"
+        if n == 1:
+            text = f"The only study was not scored: {_unscored(summary)}"
     if summary.omitted:
         text += f"; left out before that: {left_out(summary.omitted)}"
     if manifest.shard is None:
@@ -196,33 +299,98 @@ def _coverage(manifest: RunManifest, summary: RunSummary) -> str:
     return f"{text}. These are shard {manifest.shard} of a set."
 
 
-def _figure(summary: RunSummary, statistic: Statistic) -> str:
+def _unscored(summary: RunSummary) -> str:
+    """Return what became of the studies that were not scored."""
+    unparsed, failed = summary.n_unparsed, summary.n_failed
+    parts = []
+    if unparsed:
+        answers = "answer"
+        if unparsed > 1:
+            answers = "answers"
+        parts.append(f"the {answers} to {unparsed:,} could not be read")
+    if failed:
+        were = "were"
+        if failed == 1:
+            were = "was"
+        parts.append(f"{failed:,} {were} not judged")
+    is_in = "it is"
+    if unparsed + failed > 1:
+        is_in = "they are"
+    return f"{listed(parts)}, and {is_in} in no figure"
+
+
+def _figure(block: RunSummary | SummaryBlock, statistic: Statistic) -> str:
     """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
-    estimate = estimate_of(summary, statistic)
+    estimate = estimate_of(block, statistic)
     is_rate = statistic.is_share
-    text = printed(estimate, figure_kind(is_share=is_rate))
-    beside = []
-    if is_rate:
-        beside.append(f"{estimate.k}/{estimate.n}")
-    if estimate.low is not None:
-        between = "-"
-        # A dash before a minus would be read as two.
-        if estimate.low < 0:
-            between = " to "
-        beside.append(f"95% CI {text.ends(between)}")
-    if estimate.n_undefined:
-        n_undefined = counted(estimate.n_undefined, "study", "studies")
-        beside.append(f"undefined in {n_undefined}")
-    figure = text.figure
-    brackets = ""
-    if beside:
-        brackets = f" ({'; '.join(beside)})"
-    definition = statistic.definition or ""
+    definition = statistic.definition or statistic.label
+    if estimate.value is None:
+        return f"{_undefined_subject(statistic)} is not defined"
+    kind = figure_kind(is_share=is_rate)
+    text = printed(estimate, kind, _digits(statistic, estimate.value))
+    brackets = _brackets(estimate, statistic, text)
     without = definition.removeprefix("studies without ")
     if is_rate and without != definition:
         error = without.replace("errors", "error")
-        return f"{figure} of studies{brackets} had no {error}"
-    return f"{definition or statistic.label} was {figure}{brackets}"
+        return f"{text.figure} of studies{brackets} had no {error}"
+    if is_rate and statistic.label.startswith("no "):
+        return f"{text.figure} of studies{brackets} had {statistic.label}"
+    return f"{_clause(statistic).replace('{figure}', text.figure)}{brackets}"
+
+
+def _clause(statistic: Statistic) -> str:
+    """Return the words of a figure, those of the rubric or made of its definition or label."""
+    if statistic.clause:
+        return statistic.clause
+    words = statistic.definition or statistic.label
+    if words.endswith(" per study"):
+        return f"there were {{figure}} {words}"
+    if words.startswith("studies "):
+        return f"the share of {words} was {{figure}}"
+    return f"{words} was {{figure}}"
+
+
+def _undefined_subject(statistic: Statistic) -> str:
+    """Return what a figure is of, for a figure that there is none of."""
+    words = statistic.definition or statistic.label
+    if words.startswith("studies ") or words.endswith(" per study"):
+        return f"the number of {words}"
+    return words
+
+
+def _digits(statistic: Statistic, value: float) -> int:
+    """Return two decimals for counts and long scales, three for scales that end at 1."""
+    _, high = statistic.scale or (None, None)
+    is_of_one = high is not None and high <= 1
+    # Two decimals would print 0.00 of it.
+    is_small = 0 < abs(value) < 0.005
+    if is_of_one or statistic.is_reversed or is_small:
+        return 3
+    return 2
+
+
+def _brackets(estimate: Estimate, statistic: Statistic, text: Printed) -> str:
+    """Return what the figure is made of, its interval and its scale, in brackets."""
+    beside = []
+    if statistic.is_share:
+        beside.append(f"{estimate.k}/{estimate.n}")
+    elif isinstance(statistic, Ratio) and estimate.numerator is not None:
+        beside.append(f"{estimate.numerator:,g}/{estimate.denominator:,g}")
+    if estimate.low is not None and estimate.low < 0:
+        # A dash before a minus would be read as two.
+        beside.append(f"95% CI {text.ends(' to ')}")
+    elif estimate.low is not None:
+        beside.append(f"95% CI {text.ends('-')}")
+    low, high = statistic.ends
+    is_mean = not statistic.is_share and not statistic.is_reversed
+    if is_mean and None not in (low, high) and (low, high) != (0, 1):
+        beside.append(f"scale {low:g} to {high:g}")
+    if estimate.n_undefined:
+        n_undefined = counted(estimate.n_undefined, "study", "studies")
+        beside.append(f"undefined in {n_undefined}")
+    if not beside:
+        return ""
+    return f" ({'; '.join(beside)})"
 
 
 def citations_text(citations: Sequence[Citation], form: str) -> str:

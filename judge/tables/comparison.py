@@ -289,32 +289,19 @@ def _rubrics_of(comparison: Comparison) -> list[str]:
 def _blocks(comparison: Comparison, group: Group) -> list[_Block]:
     """Return the blocks of a group's summary: each rubric's, then that of the files' metrics."""
     panel = comparison.panel
-    by_rubric: dict[str | None, list[Metric]] = {}
-    for name in _rubrics_of(comparison):
-        by_rubric[name] = []
-    for metric in panel.metrics:
-        by_rubric.setdefault(metric.rubric, []).append(metric)
     blocks = []
-    for name, metrics in by_rubric.items():
-        if name is None:
-            block = _Block(
-                rubric=None,
-                title="from files",
-                metrics=tuple(metrics),
-                ranked_by=None,
-                without_run=(),
-            )
-            blocks.append(block)
-            continue
+    for name in _rubrics_of(comparison):
+        metrics = [metric for metric in panel.metrics if metric.rubric == name]
         main = [metric for metric in metrics if metric.what in ("score", "rate")]
         if all(metric.is_share for metric in main):
             # A rubric without a score is known by its first figure.
             main = list(dict.fromkeys((metrics[0], *main)))
-        ranked_by: Metric | None = main[0]
+        by = main[0]
         if comparison.sorted_by in main:
-            ranked_by = comparison.sorted_by
-        if None in group.ranks[ranked_by.name]:
-            ranked_by = None
+            by = comparison.sorted_by
+        ranked_by = None
+        if None not in group.ranks[by.name]:
+            ranked_by = by
         missing = panel.without_run.get(name, frozenset())
         block = _Block(
             rubric=name,
@@ -322,6 +309,16 @@ def _blocks(comparison: Comparison, group: Group) -> list[_Block]:
             metrics=tuple(main),
             ranked_by=ranked_by,
             without_run=tuple(panel.models[model] for model in sorted(missing)),
+        )
+        blocks.append(block)
+    of_files = tuple(metric for metric in panel.metrics if metric.rubric is None)
+    if of_files:
+        block = _Block(
+            rubric=None,
+            title="from files",
+            metrics=of_files,
+            ranked_by=None,
+            without_run=(),
         )
         blocks.append(block)
     return blocks

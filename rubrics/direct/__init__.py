@@ -217,7 +217,13 @@ RUBRIC = Rubric(
         ),
     ),
     statistics=(
-        _mean("direct", "direct score", measures=("direct",), shown=EVERYWHERE),
+        _mean(
+            "direct",
+            "direct score",
+            measures=("direct",),
+            shown=EVERYWHERE,
+            clause="the mean direct score was {figure}",
+        ),
         *(
             _mean(
                 name,

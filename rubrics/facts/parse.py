@@ -289,6 +289,7 @@ STATISTICS = (
         "precision (macro)",
         measures=("precision",),
         definition="precision of facts, mean of studies",
+        clause="the mean precision of facts in a study was {figure}",
         shown=EVERYWHERE,
     ),
     _mean(
@@ -296,6 +297,7 @@ STATISTICS = (
         "recall (macro)",
         measures=("recall",),
         definition="recall of facts, mean of studies",
+        clause="the mean recall of facts in a study was {figure}",
         shown=EVERYWHERE,
     ),
     _mean(
@@ -303,6 +305,7 @@ STATISTICS = (
         "F1 (macro)",
         measures=("f1",),
         definition="F1 of facts, mean of studies",
+        clause="the mean F1 score of facts in a study was {figure}",
         shown=EVERYWHERE,
     ),
     _ratio(
@@ -312,6 +315,7 @@ STATISTICS = (
         per=("n_candidate",),
         higher_is_better=True,
         definition="precision of all facts",
+        clause="the precision of all facts together was {figure}",
     ),
     _ratio(
         "micro_recall",
@@ -320,6 +324,7 @@ STATISTICS = (
         per=("n_reference",),
         higher_is_better=True,
         definition="recall of all facts",
+        clause="the recall of all facts together was {figure}",
     ),
     _ratio(
         "contradicted",
@@ -328,6 +333,7 @@ STATISTICS = (
         per=("n_candidate",),
         higher_is_better=False,
         definition="candidate's facts that the reference contradicts",
+        clause="the share of the candidates' facts that the references contradict was {figure}",
     ),
     _mean(
         "penalised_precision",

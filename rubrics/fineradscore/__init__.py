@@ -39,6 +39,7 @@ _STATISTICS = (
         higher_is_better=False,
         scale=(1, 4),
         shown=frozenset({"head", "groups"}),
+        clause="the mean of the studies' highest severities was {figure}",
     ),
     InverseMean(
         "inverse_fineradscore",
@@ -57,6 +58,7 @@ _STATISTICS = (
         higher_is_better=False,
         scale=(0, None),
         shown=EVERYWHERE,
+        clause="the mean sum of severities was {figure} per study",
     ),
     *(
         Mean(
