@@ -40,19 +40,7 @@ def session_of(
     sent. `repeat` numbers the runs that ask the same. Raises `JudgeError` for an unknown rubric or
     judge, and for settings that it does not take.
     """
-    judge = JudgeSettings(
-        prompt=settings.prompt,
-        base_url=tuple(settings.base_url),
-        timeout=settings.timeout,
-        max_tokens=settings.max_tokens,
-        reply=None if settings.reply == "auto" else settings.reply,
-        sampling=settings.parameters,
-        service_tier=settings.service_tier,
-        environ=environ,
-        say=say,
-        sends=sends,
-        options=settings.server,
-    )
+    judge = judge_settings(settings, environ=environ, say=say, sends=sends)
     return JudgeSession.load(
         settings.rubric,
         settings.judge,
@@ -61,6 +49,32 @@ def session_of(
         cache=cache,
         budget=budget,
         repeat=repeat,
+    )
+
+
+def judge_settings(
+    settings: RunSettings,
+    *,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    sends: bool,
+) -> JudgeSettings:
+    """Return what a judge is loaded with; the arguments are those of `session_of`."""
+    reply = None
+    if settings.reply != "auto":
+        reply = settings.reply
+    return JudgeSettings(
+        prompt=settings.prompt,
+        base_url=tuple(settings.base_url),
+        timeout=settings.timeout,
+        max_tokens=settings.max_tokens,
+        reply=reply,
+        sampling=settings.parameters,
+        service_tier=settings.service_tier,
+        environ=environ,
+        say=say,
+        sends=sends,
+        options=settings.server,
     )
 
 

@@ -40,6 +40,7 @@ from judge.files import (
 )
 from judge.manifest import MANIFEST, Moment
 from judge.run_settings import ColumnSettings, OpenSettings, RunSettings
+from judge.running.settings import judge_settings
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import worker
 from judge.types import JudgeError
@@ -204,15 +205,8 @@ class RunRequest(RunOptions):
                 f"{', '.join(known)}"
             )
         asked = self.settings(service)
-        judge = backends.JudgeSettings(
-            prompt=asked.prompt,
-            base_url=tuple(asked.base_url),
-            max_tokens=asked.max_tokens,
-            reply=None if asked.reply == "auto" else asked.reply,
-            sampling=asked.parameters,
-            service_tier=asked.service_tier,
-            environ=os.environ,
-            sends=False,
+        judge = judge_settings(
+            asked, environ=os.environ, say=lambda _text: None, sends=False
         )
         backends.load(self.judge, rubrics.load(self.rubric), judge)
 

@@ -105,7 +105,7 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
 
 
 def _check(ledger: str, *arguments: str) -> None:
-    from judge.service.checking import checked
+    from judge.service.dry_run import checked
     from judge.service.settings import Ledger
 
     try:

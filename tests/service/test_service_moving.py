@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +16,7 @@ import httpx
 import pytest
 from faultserver import Behaviour, FaultServer
 from served import COMMENT, Served, is_problem, readable, until
+from support import EXAMPLES, ROOT
 
 from judge.files import WRITING
 from judge.service import jobs, moving
@@ -260,6 +264,35 @@ def test_a_comparison_under_way_keeps_its_runs(service: Served) -> None:
 
 def _refused(answer: httpx.Response) -> bool:
     return answer.status_code == 409 and "being compared" in answer.text
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="without curl")
+def test_the_requests_of_the_page_of_docs(
+    tmp_path: Path, judged_examples: Path
+) -> None:
+    page = (ROOT / "docs" / "auditing.md").read_text("utf-8")
+    commands = re.findall(r"^    (curl (?:.*\\\n)*.*)", page, re.M)
+    assert len(commands) == 3
+    shutil.copytree(judged_examples, tmp_path / "judge-runs" / "RUN")
+    token = {"JUDGE_TOKEN": "a-token"}
+    allowed = ["--allow-judge", "gpt-6-luna", "--budget", 50]
+    with Served(tmp_path, *allowed, environ=token) as service:
+        said = []
+        for command in commands:
+            asked = command.replace("http://127.0.0.1:8321", service.url)
+            asked = asked.replace("curl ", "curl -sS --fail-with-body ", 1)
+            done = subprocess.run(
+                ["bash", "-c", asked],
+                cwd=EXAMPLES,
+                env=os.environ | token,
+                capture_output=True,
+                check=False,
+            )
+            assert done.returncode == 0, done
+            said.append(json.loads(done.stdout))
+    checked, renamed, deleted = said
+    assert 0 < checked["price"]["worst"] < 5
+    assert (renamed["id"], deleted["name"]) == ("maira2-green", "maira2-green")
 
 
 def test_the_trash_shows_only_what_was_deleted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from served import Served, all_events, is_problem
 
 from judge.cli import main
+from judge.readers.annotation_store import append_entry
 from judge.study.reviews import REVIEWS, Event, latest
 
 RUN = "/v1/runs/mine"
@@ -115,6 +116,32 @@ def test_reviews_stay_after_a_rescore(service: Served) -> None:
     assert done.exit_code == 0, done.stderr
     assert (run / REVIEWS).read_bytes() == kept
     assert service.client.get(f"{RUN}/reviews").json()["statistics"] == before
+
+
+def test_a_stale_review_is_said_and_not_counted(service: Served) -> None:
+    run = service.folder / "mine"
+    first = study(service)["fingerprints"][0]
+    review(service, "anna", "wrong_severity", error=first)
+    gone = Event(
+        *("id", "2026-11-28T12:00:00+00:00", "anna", "ex-015", "0" * 16, "right"),
+        text="Left effusion.",
+    )
+    append_entry(run / REVIEWS, gone)
+    found = service.client.get(f"{RUN}/reviews").json()
+    assert [event["stale"] for event in found["events"]] == [False, True]
+    statistics = found["statistics"]
+    assert (statistics["n_reviewed_errors"], statistics["n_stale"]) == (1, 1)
+    counts = [statistics[name][0]["k"] for name in ("precision", "finding_precision")]
+    assert counts == [0, 1]
+    assert (
+        found["shown"]["sentence"] == "1 error reviewed by anna; 0 missed errors added"
+    )
+    assert any("1 review is stale (anna 1)" in note for note in found["shown"]["notes"])
+    (table,) = found["shown"]["tables"]
+    assert table["rows"][0][:2] == ["all", "1"]
+    (stale,) = study(service)["stale"]
+    assert stale["reader"] == "anna"
+    assert "“Left effusion.”, an error that this study no longer has" in stale["text"]
 
 
 def said(reader: str, error: str | None, verdict: Any, comment: str = "") -> Event:
