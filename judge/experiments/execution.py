@@ -398,8 +398,12 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
 
     # The price
 
-    def forecasts(self) -> list[JudgeForecast]:
-        """Return what each judge will be asked in the runs that are to be judged."""
+    def forecasts(self, *, reads_answers: bool = True) -> list[JudgeForecast]:
+        """Return what each judge will be asked in the runs that are to be judged.
+
+        `reads_answers` is that of `forecast`: reading all that is in the cache takes as long as
+        judging it.
+        """
         from judge.running.forecast import forecast
 
         found: dict[str, JudgeForecast] = {}
@@ -409,7 +413,11 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
             of_judge.n_runs += len(runs)
             session = self.session(first)
             with session:
-                expected = forecast(session, self._asked(runs, of_judge))
+                expected = forecast(
+                    session,
+                    self._asked(runs, of_judge),
+                    reads_answers=reads_answers,
+                )
             if expected is not None:
                 of_judge.parts.append(expected)
             else:
