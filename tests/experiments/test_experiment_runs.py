@@ -16,6 +16,7 @@ from faultserver import Behaviour, Fault, FaultServer, always
 from support import EXAMPLES, Invoke, write_json
 
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
+from judge.running.cost import Prices
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 
 FILES = f"""\
@@ -180,6 +181,27 @@ def test_one_price_before_and_one_budget_for_all_runs(
         assert done.exit_code == 0, done.stderr
         assert "model-x: 3 runs, 12 studies, 12 requests (0 cached)" in done.stderr
         assert server.stats().requests == 12
+
+
+def test_the_budget_holds_for_all_runs_and_commands(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Prices, "dollars", lambda _prices, _usage: 0.01)
+    words = ("run", "experiment.yaml", "--cache", "cache", "--no-tests")
+    with FaultServer() as server:
+        write_reports(tmp_path, 4, server.url, "max_cost: 0.065\n")
+        for _ in range(2):
+            stopped = invoke(*words)
+            assert stopped.exit_code == 3
+            assert "1 run is finished, and stays" in stopped.stderr
+            assert "--max-cost (0.065 dollars)" in stopped.stderr
+            # Four studies of the first model and two of the second.
+            assert server.stats().requests == 6
+        assert [*manifests(tmp_path / "runs")] == ["elm-green-model-x"]
+        done = invoke(*words, "--max-cost", 0.125)
+        assert done.exit_code == 0, done.stderr
+        assert server.stats().requests == 12
+        assert "of it by earlier commands" not in done.stderr
 
 
 def test_a_judge_that_cannot_be_read_is_left_and_the_others_go_on(
