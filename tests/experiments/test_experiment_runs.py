@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from faultserver import Behaviour, Fault, FaultServer, always
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, ROOT, Invoke, write_json
 
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.running.cost import Prices
@@ -265,3 +265,21 @@ def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(tmp_path: Path) 
                 tmp_path / out / name / part for out in ("runs", "whole")
             )
             assert killed.read_bytes() == at_once.read_bytes()
+
+
+@pytest.mark.ci
+def test_a_small_challenge_of_recorded_answers_is_killed_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    bench = [sys.executable, "bench/bench_experiment.py", "--folder", str(tmp_path)]
+    done = subprocess.run(
+        [*bench, "--models", "3", "--data", "2", "--studies", "200"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1,200 recorded answers" in done.stdout
+    assert "until kill -9" in done.stdout
+    assert "once more, all finished" in done.stdout
