@@ -45,6 +45,12 @@ _SETTINGS = {
     "references": "several_references",
     "limit": "limit",
     "modality": "modality",
+    # What was asked for: which of it a server took is known only after it was asked.
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "sampling": "sampling",
+    "reply": "reply",
+    "reask": "reask",
 }
 # What changes no number, or has a folder of its own.
 _EFFORT = {
@@ -63,9 +69,6 @@ _ASKING = {
     "rubric_version": "version of the rubric",
     "packages": "package of the rubric",
     "prompts": "prompt",
-    "sampling": "sampling",
-    "reply": "form of the reply",
-    "reask": "reask",
 }
 
 
