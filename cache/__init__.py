@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ def canonical(
         "model": request.model,
         "messages": [[message.role, message.content] for message in request.messages],
         "sampling": _plain(request.sampling),
-        "schema": _plain(request.schema),
+        "schema": _plain_schema(request.schema),
         "attempt": attempt,
         **{name: number for name, number in again.items() if number},
     }
@@ -58,19 +60,53 @@ def key(
 def key_of(record: Mapping[str, Any]) -> str:
     """Return the key of a canonical request."""
     # The schema is written last, and not in the order of names as the others.
-    parts = [{name: value for name, value in record.items() if name != "schema"}]
-    parts.append({"schema": record["schema"]})
+    parts = {name: value for name, value in record.items() if name != "schema"}
     try:
-        others, schema = (
-            json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
-            for part in parts
-        )
+        others = _text(parts)
+        schema = _schema_text(record["schema"])
     except ValueError as error:
         raise JudgeError(
             f"the request to {record['model']} holds a number that cannot be sent: {error}"
         ) from error
     text = f"{others[:-1]},{schema[1:]}"
     return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+
+
+def _text(part: Mapping[str, Any]) -> str:
+    return json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownSchema:
+    """A schema that was asked for, as it stands in a record, and the JSON of that."""
+
+    schema: object
+    plain: Any
+    text: str
+
+
+# A judge has the same few objects in all its requests: those of the last ones are written once.
+_known_schemas: deque[_KnownSchema] = deque(maxlen=8)
+
+
+def _plain_schema(schema: Mapping[str, object] | None) -> Any:  # noqa: ANN401
+    for known in tuple(_known_schemas):
+        if known.schema is schema:
+            return known.plain
+    plain = _plain(schema)
+    try:
+        text = _text({"schema": plain})
+    except ValueError:
+        return plain  # `key_of` says so, with the name of the model
+    _known_schemas.append(_KnownSchema(schema, plain, text))
+    return plain
+
+
+def _schema_text(plain: object) -> str:
+    for known in tuple(_known_schemas):
+        if known.plain is plain:
+            return known.text
+    return _text({"schema": plain})
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of a few types

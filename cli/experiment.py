@@ -218,7 +218,7 @@ def _judge(runner: ExperimentRunner) -> None:
     """Say the price of all runs, and judge them with one progress."""
     from judge.tables.experiment import price_sentence
 
-    for forecast in runner.forecasts():
+    for forecast in runner.forecasts(reads_answers=False):
         note(price_sentence(forecast))
     n_ended = 0
 

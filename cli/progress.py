@@ -240,7 +240,12 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
     note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
     note_once(progress.effort())
     if error.n_finished:
-        note(f"{counted(error.n_finished, 'run is', 'runs are')} finished, and stay.")
+        kept = counted(
+            error.n_finished,
+            "run is finished, and stays",
+            "runs are finished, and stay",
+        )
+        note(f"{kept}.")
     if progress.asked or progress.from_cache or error.n_finished:
         same = "this command" if error.option else "the same command"
         note(f"Every answer is in the cache. Go on with {same}:")

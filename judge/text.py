@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
@@ -58,6 +59,8 @@ def percent(value: float | None) -> str:
     return f"{100 * value:.1f}%"
 
 
+# The same texts are looked at again and again: for each section, and for each model.
+@lru_cache(maxsize=16_384)
 def says_nothing(text: str | None) -> bool:
     """Return whether a report, or a section of one, is blank.
 

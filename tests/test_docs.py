@@ -82,9 +82,9 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
     for line in lines_of_shell(page):
         for run in sorted(tmp_path.glob("tested/runs/*/")):
             line = line.replace("tested/runs/RUN", str(run), 1)
-        line = re.sub(
-            r"\bRUN\b", str(next(iter(sorted(tmp_path.glob("judge-runs/*"))), "")), line
-        )
+        # Beside the runs there may be folders of experiments.
+        runs = sorted(tmp_path.glob("judge-runs/*/manifest.json"))
+        line = re.sub(r"\bRUN\b", str(runs[0].parent) if runs else "", line)
         if find_spec("vl_convert") is None:
             line = re.sub(r" --figures \S+", "", line)
         done = subprocess.run(
@@ -141,7 +141,7 @@ def test_every_link_of_a_page_leads_to_a_file_of_the_checkout(page: Path) -> Non
 
 
 def test_the_pages_stay_few_and_short() -> None:
-    assert len(DOCS) <= 22
+    assert len(DOCS) <= 24
     assert len(README.read_text("utf-8").split()) <= 700
 
 

@@ -45,6 +45,12 @@ _SETTINGS = {
     "references": "several_references",
     "limit": "limit",
     "modality": "modality",
+    # What was asked for: which of it a server took is known only after it was asked.
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "sampling": "sampling",
+    "reply": "reply",
+    "reask": "reask",
 }
 # What changes no number, or has a folder of its own.
 _EFFORT = {
@@ -63,9 +69,6 @@ _ASKING = {
     "rubric_version": "version of the rubric",
     "packages": "package of the rubric",
     "prompts": "prompt",
-    "sampling": "sampling",
-    "reply": "form of the reply",
-    "reask": "reask",
 }
 
 
@@ -398,8 +401,12 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
 
     # The price
 
-    def forecasts(self) -> list[JudgeForecast]:
-        """Return what each judge will be asked in the runs that are to be judged."""
+    def forecasts(self, *, reads_answers: bool = True) -> list[JudgeForecast]:
+        """Return what each judge will be asked in the runs that are to be judged.
+
+        `reads_answers` is that of `forecast`: reading all that is in the cache takes as long as
+        judging it.
+        """
         from judge.running.forecast import forecast
 
         found: dict[str, JudgeForecast] = {}
@@ -409,7 +416,11 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
             of_judge.n_runs += len(runs)
             session = self.session(first)
             with session:
-                expected = forecast(session, self._asked(runs, of_judge))
+                expected = forecast(
+                    session,
+                    self._asked(runs, of_judge),
+                    reads_answers=reads_answers,
+                )
             if expected is not None:
                 of_judge.parts.append(expected)
             else:

@@ -80,10 +80,11 @@ class Matrix:
     @property
     def names(self) -> dict[str, list[str]]:
         """The names on each axis, in the order of the experiment."""
-        return {
-            axis: list(dict.fromkeys(run.on(axis) for run in self.runs))
-            for axis in AXES
-        }
+        names = {}
+        for axis in AXES:
+            on_axis = dict.fromkeys(run.on(axis) for run in self.runs)
+            names[axis] = list(on_axis)
+        return names
 
     def only(self, wanted: Mapping[str, Sequence[str]]) -> Matrix:
         """Return the runs with one of the `wanted` names on each of the axes that it has.
@@ -97,10 +98,10 @@ class Matrix:
         for axis, values in wanted.items():
             runs = tuple(run for run in runs if run.on(axis) in values)
         if not runs:
-            asked = ", ".join(
-                f"{axis}={value}" for axis in wanted for value in wanted[axis]
-            )
-            raise JudgeError(f"no run of the experiment has all of {asked}")
+            asked = []
+            for axis, values in wanted.items():
+                asked += [f"{axis}={value}" for value in values]
+            raise JudgeError(f"no run of the experiment has all of {', '.join(asked)}")
         return replace(self, runs=runs)
 
 

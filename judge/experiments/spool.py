@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import tempfile
 from pathlib import Path
@@ -57,9 +58,7 @@ class StudySpool:
     def _keep(self, studies: StudySet) -> int:
         try:
             if self._file is None:
-                folders = (self._folder, *self._folder.parents)
-                there = next(folder for folder in folders if folder.is_dir())
-                self._file = tempfile.TemporaryFile(dir=there)  # noqa: SIM115
+                self._file = self._opened()
             place = self._file.seek(0, 2)
             pickle.dump(studies, self._file, protocol=pickle.HIGHEST_PROTOCOL)
         except OSError as error:
@@ -67,6 +66,14 @@ class StudySpool:
                 f"cannot lay the studies aside: {error.strerror or error}"
             ) from error
         return place
+
+    def _opened(self) -> IO[bytes]:
+        folders = (self._folder, *self._folder.parents)
+        there = next(folder for folder in folders if folder.is_dir())
+        # A dry run needs no folder that can be written to.
+        if not os.access(there, os.W_OK):
+            return tempfile.TemporaryFile()
+        return tempfile.TemporaryFile(dir=there)
 
     def close(self) -> None:
         """Let go of the file, which vanishes."""

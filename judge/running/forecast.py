@@ -13,7 +13,7 @@ from typing import Any
 
 from judge import backends, rubrics
 from judge.prompts import STRUCTURED
-from judge.running.asking import recall
+from judge.running.asking import Exchange, coming, recall
 from judge.running.cost import Prices, longest_usage, prompt_texts
 from judge.running.session import JudgeSession
 from judge.studies import StudySet, read_pair
@@ -133,9 +133,17 @@ class Forecast:
 
 
 def forecast(
-    session: JudgeSession, studies: Iterable[Study], *, in_batches: bool = False
+    session: JudgeSession,
+    studies: Iterable[Study],
+    *,
+    in_batches: bool = False,
+    reads_answers: bool = True,
 ) -> Forecast | None:
-    """Return the requests that judging `studies` would send, None for a judge that runs inline."""
+    """Return the requests that judging `studies` would send, None for a judge that runs inline.
+
+    Without `reads_answers` an answer in the cache is held for the last one to its question, where a
+    rubric asks one: those that cannot be read, and are asked for again, are not foretold.
+    """
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None
@@ -145,8 +153,12 @@ def forecast(
     if known is None:
         expected.answer_tokens, expected.is_of_examples = _example_tokens(session), True
     keys: set[str] = set()
+    is_quick = steps is None and not reads_answers
     for study in studies:
-        exchanges = recall(session.plan, session.find, study)
+        if is_quick:
+            exchanges = _answered(session, study)
+        else:
+            exchanges = recall(session.plan, session.find, study)
         if steps and any(exchange.question for exchange in exchanges):
             expected.further += steps.most - len(exchanges)
         for exchange in exchanges:
@@ -160,6 +172,17 @@ def forecast(
                     question.request, session.policy.reask + 1 - question.attempt
                 )
     return expected
+
+
+def _answered(session: JudgeSession, study: Study) -> list[Exchange]:
+    """Return the first questions about a study, without one to ask where there is an answer."""
+    exchanges = coming(session.plan, study, [])
+    for exchange in exchanges:
+        answered = session.find(exchange.first)
+        if answered is not None:
+            exchange.answers.append(answered)
+            exchange.question = None
+    return exchanges
 
 
 def _example_tokens(session: JudgeSession) -> float | None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from judge.report_sections import (
     SECTIONS,
@@ -176,7 +177,9 @@ def _ends(text: str, headings: Sequence[Heading]) -> list[int]:
     return [heading.start for heading in headings[1:]] + [len(text)]
 
 
-def _headings(text: str) -> list[Heading]:
+# The references of a data set are read once for each model.
+@lru_cache(maxsize=16_384)
+def _headings(text: str) -> tuple[Heading, ...]:
     """Return the headings that part a report, from its first main heading on."""
     items = _list_items(text)
     found = []
@@ -187,9 +190,9 @@ def _headings(text: str) -> list[Heading]:
             found.append(heading)
     mains = [heading.start for heading in found if heading.is_main]
     if not mains:
-        return []
+        return ()
     found = [heading for heading in found if heading.start >= mains[0]]
-    return _without_words_of_findings(text, found)
+    return tuple(_without_words_of_findings(text, found))
 
 
 def _heading(text: str, match: re.Match[str]) -> Heading:

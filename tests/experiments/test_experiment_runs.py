@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 from faultserver import Behaviour, Fault, FaultServer, always
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, ROOT, Invoke, write_json
 
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
+from judge.running.cost import Prices
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 
 FILES = f"""\
@@ -182,6 +183,27 @@ def test_one_price_before_and_one_budget_for_all_runs(
         assert server.stats().requests == 12
 
 
+def test_the_budget_holds_for_all_runs_and_commands(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Prices, "dollars", lambda _prices, _usage: 0.01)
+    words = ("run", "experiment.yaml", "--cache", "cache", "--no-tests")
+    with FaultServer() as server:
+        write_reports(tmp_path, 4, server.url, "max_cost: 0.065\n")
+        for _ in range(2):
+            stopped = invoke(*words)
+            assert stopped.exit_code == 3
+            assert "1 run is finished, and stays" in stopped.stderr
+            assert "--max-cost (0.065 dollars)" in stopped.stderr
+            # Four studies of the first model and two of the second.
+            assert server.stats().requests == 6
+        assert [*manifests(tmp_path / "runs")] == ["elm-green-model-x"]
+        done = invoke(*words, "--max-cost", 0.125)
+        assert done.exit_code == 0, done.stderr
+        assert server.stats().requests == 12
+        assert "of it by earlier commands" not in done.stderr
+
+
 def test_a_judge_that_cannot_be_read_is_left_and_the_others_go_on(
     invoke: Invoke, tmp_path: Path
 ) -> None:
@@ -243,3 +265,21 @@ def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(tmp_path: Path) 
                 tmp_path / out / name / part for out in ("runs", "whole")
             )
             assert killed.read_bytes() == at_once.read_bytes()
+
+
+@pytest.mark.ci
+def test_a_small_challenge_of_recorded_answers_is_killed_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    bench = [sys.executable, "bench/bench_experiment.py", "--folder", str(tmp_path)]
+    done = subprocess.run(
+        [*bench, "--models", "3", "--data", "2", "--studies", "200"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1,200 recorded answers" in done.stdout
+    assert "until kill -9" in done.stdout
+    assert "once more, all finished" in done.stdout
