@@ -469,7 +469,9 @@ def _header(panels: Sequence[str], width: float) -> Spec:
         lines[panel] = []
         for line in panel.split("\n"):
             lines[panel] += broken(line, width, _LABEL)
-    return {"labelExpr": f"{json.dumps(lines)}[datum.label]"}
+    # A word that is wider than the panel is cut, as a long name is.
+    limit = round(width) + _SPACING // 2
+    return {"labelExpr": f"{json.dumps(lines)}[datum.label]", "labelLimit": limit}
 
 
 def _in_panels(panels: Sequence[str], layers: list[Spec]) -> Spec:

@@ -73,7 +73,8 @@ def rated(folder: Path) -> list[str]:
 def figures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """All kinds, with long names and short ones, of many studies and of few."""
     panel = seeded_panel(2, 30, models=SHORT, n_sites=1)
-    datasets = tuple(f"{LONG}, part {at % 3}" for at in range(30))
+    parts = ("one", "'two\"])", "of-a-single-word-that-is-wider-than-any-panel" * 3)
+    datasets = tuple(f"{LONG}, part {parts[at % 3]}" for at in range(30))
     fields = {**panel.fields, "dataset": datasets}
     few = compare(replace(panel, fields=fields), sort="green")
     drawn = []
