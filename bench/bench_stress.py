@@ -50,7 +50,7 @@ def main() -> None:
                 sys.exit(f"judge stress failed: {what}")
             cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
             print(f"{what:>30} {wall:>8.2f} {cpu:>8.2f} {peak:>8.0f}", flush=True)
-        made = sum(1 for _ in (Path(work) / "made/truth.jsonl").open("rb"))
+        made = sum(1 for _ in (Path(work) / "made/preds.jsonl").open("rb"))
         print(f"{made:,} candidates")
 
 

@@ -16,7 +16,7 @@ from judge.cli.options import (
     SuggestingGroup,
     align_options,
     allow_option,
-    figures_option,
+    figures_options,
     format_option,
     groupings,
     metric_file_options,
@@ -30,13 +30,14 @@ from judge.cli.options import (
 from judge.cli.output import (
     TABLE_FORMS,
     check_outputs,
-    draw,
     emit,
     note,
     note_once,
     print_document,
     tracked,
+    write_drawn,
 )
+from judge.figures import COMPARISON_FIGURES, usual
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _statistics_option = partial(click.option, cls=GroupedOption, group="Statistics")
@@ -110,7 +111,7 @@ _figures_options = shared_options(
     ["summary", "leaderboard", "errors", "tests", "ranks", "correlations"],
     group="Output",
 )
-@figures_option(group="Output")
+@figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
 @_output_option(
     "--html",
     type=NEW_FILE,
@@ -148,6 +149,7 @@ def compare(
     model_info: str | None,
     table: tuple[str, ...],
     figures: Path | None,
+    only: tuple[str, ...],
     html: Path | None,
     out: Path | None,
     form: str,
@@ -167,7 +169,12 @@ def compare(
     from judge.comparing.comparison import compare_runs, records
     from judge.comparing.run_arguments import chosen_runs
     from judge.figures.comparison import comparison_figures
-    from judge.figures.files import available, page_figures
+    from judge.figures.files import (
+        available,
+        draw_figures,
+        page_figures,
+        require_converter,
+    )
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
     from judge.stats.significance import Resampling
@@ -180,10 +187,13 @@ def compare(
             "--primary corrects the tests of all other metrics together: leave out --family metric"
         )
     require(form == "rexrank", "--format rexrank", "out", "model_info")
+    require(bool(figures or html), "--figures or --html", "only")
     if form == "rexrank" and by and not out:
         raise click.UsageError(
             "--format rexrank with --by writes a CSV a group: add --out DIR"
         )
+    if only:
+        require_converter()
     check_outputs(html, figures, MARK)
     resampling = Resampling(
         seed=seed,
@@ -208,12 +218,15 @@ def compare(
     )
     # A damaged run is found here, before the figures are drawn.
     studies = records(compared, wanted(comparison)) if html else {}
+    drawn = None
+    if figures or (html and available()):
+        drawn = draw_figures(comparison_figures(comparison, only))
     # Files first: whoever reads the output may close it early, as head does.
-    if figures:
-        draw(comparison_figures(comparison), figures)
+    if figures and drawn:
+        write_drawn(drawn, figures)
     if html:
-        drawn = page_figures(comparison_figures(comparison)) if available() else ()
-        write_html(page(comparison, studies, figures=drawn), html, MARK)
+        shown = page_figures(drawn) if drawn else ()
+        write_html(page(comparison, studies, figures=shown), html, MARK)
         note(f"page  {html}")
     if form == "rexrank":
         from judge.rexrank import as_rexrank, read_model_info, write_rexrank

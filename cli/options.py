@@ -400,19 +400,49 @@ def cache_option(*, group: str = "Options") -> OptionDecorator:
     )
 
 
-def figures_option(shown: str = "", *, group: str = "Options") -> OptionDecorator:
-    """Return `--figures`; `shown` says what the figures show."""
-    help_text = "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)"
-    if shown:
-        help_text += f": {shown}"
-    return click.option(
+def figures_options(
+    figures: Sequence[str], default: Sequence[str], *, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--figures` and `--only` of a command that draws these figures.
+
+    `default` are those that are drawn where `--only` names none.
+    """
+
+    def choose(
+        ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        names = split_commas(ctx, param, value)
+        for name in names:
+            if name not in figures:
+                listed = ", ".join(figures)
+                raise click.BadParameter(
+                    f"there is no figure {name!r}; there are: {listed}"
+                )
+        return tuple(dict.fromkeys(names))
+
+    folder = click.option(
         "--figures",
         cls=GroupedOption,
         group=group,
         type=NEW_FOLDER,
         metavar="DIR",
-        help=f"{help_text}.",
+        help=(
+            "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)."
+        ),
     )
+    only = click.option(
+        "--only",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        multiple=True,
+        callback=choose,
+        help=(
+            f"Draw these figures alone (repeatable): {', '.join(figures)}. "
+            f"Default: {', '.join(default)}."
+        ),
+    )
+    return shared_options([folder, only])
 
 
 def patient_option(*, group: str = "Options") -> OptionDecorator:

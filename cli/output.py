@@ -16,7 +16,7 @@ from judge.text import harmless
 
 if TYPE_CHECKING:
     from judge.comparing.alignment import RunChoice
-    from judge.figures.files import FigureSet
+    from judge.figures.files import DrawnFigures
     from judge.manifest import RunSummary
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
         check_figures(figures)
 
 
-def draw(figures: FigureSet, folder: Path) -> None:
+def write_drawn(figures: DrawnFigures, folder: Path) -> None:
     """Write figures into a folder, and say how many files they are."""
     from judge.figures.files import write_figures
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -83,7 +82,10 @@ _candidate_options = shared_options(
             multiple=True,
             metavar="NAME",
             callback=split_commas,
-            help="Make only these changes. Default: all.",
+            help=(
+                "Make only these changes, or groups of them: unchanged, error, several, "
+                "hostile. Default: all."
+            ),
         ),
         _candidates_option(
             "--rubric",
@@ -99,7 +101,16 @@ _candidate_options = shared_options(
 _output_options = shared_options(
     [
         table_option(
-            ["detection", "false_alarms", "stability", "hostile"], group="Output"
+            [
+                "detection",
+                "several",
+                "false_alarms",
+                "stability",
+                "hostile",
+                "changed",
+                "not_made",
+            ],
+            group="Output",
         ),
         format_option(
             ["table", "md", "csv", "json"], text="csv has one table.", group="Output"
@@ -201,9 +212,8 @@ def _run(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noqa: 
     sample = options.draw_studies()
     changes = candidates.choose_perturbations(options.changes, options.rubric)
     if options.dry_run:
-        counts: dict[str, Counter[str]] = {}
-        made = candidates.make_candidates(sample, changes, options.seed, counts)
-        forecast(sessions[0], [study for study, _ in made])
+        made = candidates.make_candidates(sample, changes, options.seed)
+        forecast(sessions[0], list(made))
         return
     candidates.write_candidates(options.out, sample, changes, options.seed)
     note(f"folder  {options.out}")
@@ -314,4 +324,5 @@ def _show(report: StressFigures, *, form: str, tables: tuple[str, ...]) -> None:
     from judge.tables.stress import stress_document
 
     data = report.plain()
-    print_document(stress_document(data), form, data, tables)
+    document = stress_document(data, complete=form == "csv")
+    print_document(document, form, data, tables)

@@ -11,20 +11,22 @@ from judge.cli.options import (
     NEW_FILE,
     GroupedCommand,
     GroupedOption,
-    figures_option,
+    figures_options,
     format_option,
     metric_file_options,
     read_metric_files,
+    require,
     resampling_options,
     table_option,
 )
 from judge.cli.output import (
     check_outputs,
-    draw,
     note,
     print_document,
     runs_among,
+    write_drawn,
 )
+from judge.figures import VALIDATION_FIGURES, usual
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
@@ -65,7 +67,7 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
 )
 @metric_file_options
 @resampling_options
-@figures_option("Kendall's tau-b of each judge and of the readers", group="Output")
+@figures_options(VALIDATION_FIGURES, usual(VALIDATION_FIGURES), group="Output")
 @_output_option(
     "--html",
     type=NEW_FILE,
@@ -105,6 +107,7 @@ def validate(
     resamples: int | None,
     seed: int,
     figures: Path | None,
+    only: tuple[str, ...],
     html: Path | None,
     table: tuple[str, ...],
     form: str,
@@ -120,6 +123,7 @@ def validate(
     judge validate RUN --readers readers --html validation.html
     """
     from judge.comparing.alignment import choice
+    from judge.figures.files import draw_figures
     from judge.figures.validation import validation_figures
     from judge.files import write_html
     from judge.pages.validation import VALIDATION, validation_page
@@ -128,6 +132,7 @@ def validate(
     from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation
 
+    require(figures is not None, "--figures", "only")
     check_outputs(html, figures, VALIDATION)
     chosen = runs_among([choice(run) for run in runs])
     judges = open_raters(chosen, readers=False)
@@ -144,7 +149,8 @@ def validate(
     pieces = validation_page(validation, studies) if html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if figures:
-        draw(validation_figures(validation), figures)
+        drawn = draw_figures(validation_figures(validation, studies, only))
+        write_drawn(drawn, figures)
     if html:
         write_html(pieces, html, VALIDATION)
         note(f"page  {html}")

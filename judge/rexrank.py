@@ -9,7 +9,7 @@ import pandas as pd
 
 from judge.comparing.challenge import NORMAL, challenge_figures, challenge_metrics
 from judge.figures.comparison import comparison_figures
-from judge.figures.files import write_figures
+from judge.figures.files import draw_figures, write_figures
 from judge.files import cannot_write, replacing
 from judge.signature import safe_name
 from judge.stats.metric import REXRANK_COLUMNS, Metric
@@ -100,7 +100,7 @@ def write_challenge(
     for section, comparison in comparisons.items():
         place = folder / safe_name(section)
         frame = challenge_figures(comparison)
-        files += write_figures(comparison_figures(comparison), place)
+        files += write_figures(draw_figures(comparison_figures(comparison)), place)
         files += write_rexrank(comparison, info, place)
         table = frame.assign(signature=comparison.signature).to_csv(index=False)
         latex_tables = _latex(comparison, frame, section)

@@ -43,6 +43,7 @@ PACKAGES = {
     "parity": "radeval",
     "compare/test_challenge.py": "vl-convert-python",
     "figures/test_figure_files.py": "vl-convert-python",
+    "figures/test_figure_layout.py": "vl-convert-python",
     "ray_cluster": "ray",
     "reward/test_trl.py": "trl",
     "reward/test_verl.py": "verl",

@@ -86,7 +86,7 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
         runs = sorted(tmp_path.glob("judge-runs/*/manifest.json"))
         line = re.sub(r"\bRUN\b", str(runs[0].parent) if runs else "", line)
         if find_spec("vl_convert") is None:
-            line = re.sub(r" --figures \S+", "", line)
+            line = re.sub(r" --(figures|only) \S+", "", line)
         done = subprocess.run(
             ["bash", "-euc", line],
             cwd=tmp_path,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from judge import rubrics
-from judge.figures import specs
+from judge.figures import COMPARISON_FIGURES, specs, usual
 from judge.figures.files import Figure, FigureSet, count_range, flat, with_unique_names
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
@@ -18,9 +20,11 @@ from judge.stats.scores import (
     groups_of,
 )
 from judge.text import capital, group_value, in_natural_order
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Label
+    from judge.stats.intervals import Values
     from judge.stats.significance import Comparison
 
 DATASET_FIELD = "dataset"
@@ -31,18 +35,23 @@ _TONE_ORDER = ("critical", "serious", "notable", "mild", None, "good")
 _MAX_DATASETS = 8
 """Each has a matrix, of Pearson's as in ReXrank's papers; of more only the largest have one."""
 _ALL = "all studies"
+_PERCENTILES = (5, 25, 50, 75, 95)
+"""Of the parts of a box plot, from whisker to whisker."""
 
 
-def comparison_figures(comparison: Comparison) -> FigureSet:
-    """Return the figures of a comparison; models come in the order of its leaderboard."""
-    figures = [
-        *_scores(comparison),
-        *_rates(comparison),
-        *_errors(comparison),
-        *_ranks(comparison, "site"),
-        *_ranks(comparison, DATASET_FIELD),
-        *_correlations(comparison),
-    ]
+def comparison_figures(comparison: Comparison, only: Sequence[str] = ()) -> FigureSet:
+    """Return the figures of a comparison; models come in the order of its leaderboard.
+
+    `only` names some of `COMPARISON_FIGURES`; without it, those that are not drawn on request
+    alone. Raises `JudgeError` for a name of which these runs have nothing to draw.
+    """
+    figures: list[Figure] = []
+    for kind in only or usual(COMPARISON_FIGURES):
+        make, needed = _KINDS[kind]
+        made = list(make(comparison))
+        if only and not made:
+            raise JudgeError(f"there is nothing to draw for {kind}: it needs {needed}")
+        figures += made
     names = tuple(comparison.panel.models[model] for model in comparison.order)
     unique = with_unique_names(figures)
     return FigureSet(
@@ -68,11 +77,11 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
     per = "per model and data set" if len(groups) > 1 else "per model"
     for metric in panel.metrics:
         if not metric.is_share:
-            title = f"{metric.label} {per}"
+            title = capital(f"{metric.label} {per}")
             caption = (
                 f"{title} with its 95% interval; n is the number of scored studies."
             )
-            spec = _dots(comparison, metric.label, groups, {"": metric})
+            spec = _dots(comparison, capital(metric.label), groups, {"": metric})
             yield Figure(f"scores_{metric.name}", title, caption, spec)
 
 
@@ -140,6 +149,59 @@ def _dots(
     )
 
 
+def _boxes(comparison: Comparison) -> Iterable[Figure]:
+    """The spread of the studies' values of each metric that is not a rate, by study class."""
+    panel = comparison.panel
+    parts = _parts(panel, "study_class")
+    if "study_class" in panel.fields:
+        parts = [({}, panel), *parts]
+    per = "per model and study class" if len(parts) > 1 else "per model"
+    for metric in panel.metrics:
+        if metric.is_share:
+            continue
+        rows: list[specs.Row] = []
+        panels = []
+        for key, part in parts:
+            of_models = part.study_values(metric.name).T
+            scored = [values[~np.isnan(values)] for values in of_models]
+            title = f"{_title(key)}, n {count_range(map(len, scored))}"
+            panels.append(title)
+            for name, values in zip(_names(comparison), scored, strict=True):
+                rows.append({"panel": title, "name": name, **_spread(values)})
+        if all(row["value"] is None for row in rows):
+            continue
+        title = f"{capital(metric.study_label)} of single studies, {per}"
+        yield Figure(
+            f"boxes_{metric.name}",
+            title,
+            f"{title}. The box is from the first to the third quartile, with a line at the "
+            "median; the whiskers end at the 5th and the 95th percentile, and what is beyond "
+            "them is not drawn; the diamond is the mean. Percentiles are interpolated between "
+            "studies. n is the number of scored studies.",
+            specs.boxes(
+                title,
+                rows,
+                names=_in_order(comparison),
+                panels=panels,
+                axis=f"{metric.study_label} of a study\n"
+                "Box: quartiles and median. Whiskers: 5th and 95th percentile. Diamond: mean.",
+            ),
+        )
+
+
+def _spread(values: Values) -> dict[str, float | int | None]:
+    """Return the parts of a box, None where there are no values."""
+    parts = ("low", "q1", "median", "q3", "high")
+    spread: dict[str, float | int | None] = {"n": len(values), "value": None}
+    if not len(values):
+        return spread | dict.fromkeys(parts)
+    percentiles = np.percentile(values, _PERCENTILES)
+    spread["value"] = float(values.mean())
+    for part, percentile in zip(parts, percentiles, strict=True):
+        spread[part] = float(percentile)
+    return spread
+
+
 def _errors(comparison: Comparison) -> Iterable[Figure]:
     for rubric_name, of_models in comparison.errors[0].items():
         rubric = rubrics.load(rubric_name)
@@ -172,9 +234,9 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
             f"errors_{rubric_name}",
             title,
             f"{capital(items)} per scored study of each model, as judged by {rubric.title}, "
-            f"stacked by {columns.label}, the most severe on the left, with the sum behind the "
-            f"bar. One of several {rows.plural} is in each of them, and once among all. "
-            f"{n} scored studies a model.",
+            f"stacked by {columns.label}, the most severe on the left; the number is the total. "
+            f"One of several {rows.plural} counts in each of them, and once in 'all {items}'. "
+            f"n is {n} scored studies per model.",
             specs.stacks(
                 title,
                 bars,
@@ -195,6 +257,11 @@ def _segments(
         (level, None if None in means else mean)
         for level, mean in zip(levels, means, strict=True)
     ]
+
+
+def _all_ranks(comparison: Comparison) -> Iterable[Figure]:
+    yield from _ranks(comparison, "site")
+    yield from _ranks(comparison, DATASET_FIELD)
 
 
 def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
@@ -270,6 +337,7 @@ def _matrix(table: Correlations, method: str, dataset: str = "") -> Figure:
             scale={"scheme": "redblue", "domain": [-1, 1], "reverse": True},
             light="abs(datum.value) > 0.65",
             form=".2f",
+            widest=f"{MINUS}0.00",
         ),
     )
 
@@ -290,3 +358,17 @@ def _groups(panel: ScoreMatrix, field: str) -> list[tuple[str, Group]]:
 
 def _title(key: Mapping[str, object]) -> str:
     return flat(", ".join(map(group_value, key.values()))) or _ALL
+
+
+_KINDS: dict[str, tuple[Callable[[Comparison], Iterable[Figure]], str]] = {
+    "scores": (_scores, "a metric that is not a rate"),
+    "rates": (_rates, "a rubric that has a rate"),
+    "errors": (_errors, "a rubric that sorts errors into categories"),
+    "ranks": (
+        _all_ranks,
+        f"two models and a field `site` or `{DATASET_FIELD}` of the studies",
+    ),
+    "correlations": (_correlations, "two metrics or more"),
+    "boxes": (_boxes, "a metric that is not a rate, and scored studies"),
+}
+"""How each of `COMPARISON_FIGURES` is drawn, and what it needs."""

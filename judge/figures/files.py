@@ -14,7 +14,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from judge.figures.specs import GRID, INK, MUTED, SERIES_COLOURS
+from judge.figures.lettering import with_widths
+from judge.figures.specs import (
+    GRID,
+    INK,
+    MUTED,
+    PAPER,
+    SERIES_COLOURS,
+    level_colours,
+)
 from judge.files import cannot_write
 from judge.plugins import install
 from judge.signature import safe_name
@@ -32,8 +40,12 @@ _DARK = {
     MUTED: "#a8a8a8",
     GRID: "#3c3c3c",
     SERIES_COLOURS[0]: "#6fa8dc",
+    SERIES_COLOURS[1]: "#f0a04b",
 }
 """Colours of a figure on a dark page."""
+_DARK_PAPER = "#1b222a"
+"""What the gaps between cells are on a dark page: its colour behind a figure."""
+_MOST_LEVELS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,10 @@ def with_unique_names(figures: Sequence[Figure]) -> tuple[Figure, ...]:
 
 
 def svg(figure: Figure, signature: str) -> str:
-    """Return a figure as SVG, with its text as text, its caption and the signature."""
+    """Return a figure as SVG, with its text as text, its caption and the signature.
+
+    Each text states its width, so that it looks the same in any font.
+    """
     text = require_converter().vegalite_to_svg(figure.spec, vl_version=_VERSION)
     # Vega numbers gradients through the life of a process.
     text = re.sub(r"\bgradient_\d+", f"{figure.name}-gradient", text)
@@ -93,7 +108,32 @@ def svg(figure: Figure, signature: str) -> str:
         f"<title>{escape(flat(figure.title))}</title>"
         f"<desc>{escape(flat(figure.caption))}\n{escape(flat(signature))}</desc>"
     )
+    text = with_widths(text)
     return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, text, count=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFigure:
+    """A figure and its SVG."""
+
+    figure: Figure
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFigures:
+    """The figures of a subject, drawn once for all places where they are shown."""
+
+    about: FigureSet
+    drawn: tuple[DrawnFigure, ...]
+
+
+def draw_figures(figures: FigureSet) -> DrawnFigures:
+    """Draw figures; raises `JudgeError` where vl-convert is not installed."""
+    drawn = []
+    for figure in figures.figures:
+        drawn.append(DrawnFigure(figure, svg(figure, figures.signature)))
+    return DrawnFigures(figures, tuple(drawn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +145,34 @@ class PageFigure:
     svg: str
 
 
-def page_figures(figures: FigureSet) -> tuple[PageFigure, ...]:
+def page_figures(figures: DrawnFigures) -> tuple[PageFigure, ...]:
     """Return figures for a page: without a background, in colours that follow its scheme."""
-    rules = "".join(
-        f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}'
-        for light, dark in _DARK.items()
-    )
-    style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
-    ground = r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/>'
-    drawn = []
-    for figure in figures.figures:
-        text = re.sub(ground, "", svg(figure, figures.signature), count=1)
+    style = f"<style>@media (prefers-color-scheme: dark){{{_dark_rules()}}}</style>"
+    ground = rf'<rect width="[\d.]+" height="[\d.]+" fill="{PAPER}"\s*/>'
+    shown = []
+    for drawn in figures.drawn:
+        text = re.sub(ground, "", drawn.svg, count=1)
         text = re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, text, count=1)
-        drawn.append(PageFigure(figure.title, figure.caption, text))
-    return tuple(drawn)
+        shown.append(PageFigure(drawn.figure.title, drawn.figure.caption, text))
+    return tuple(shown)
 
 
-def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
+def _dark_rules() -> str:
+    """Return the style rules that turn the colours of a figure into those of a dark page."""
+    colours = dict(_DARK)
+    for n in range(1, _MOST_LEVELS + 1):
+        for light, dark in zip(
+            level_colours(n), level_colours(n, dark=True), strict=True
+        ):
+            colours.setdefault(light, dark)
+    rules = [f'[stroke="{PAPER}"]{{stroke:{_DARK_PAPER}}}']
+    for light, dark in colours.items():
+        rules.append(f'[fill="{light}"]{{fill:{dark}}}')
+        rules.append(f'[stroke="{light}"]{{stroke:{dark}}}')
+    return "".join(rules)
+
+
+def write_figures(figures: DrawnFigures, folder: Path) -> tuple[Path, ...]:
     """Write each figure as `NAME.svg`, `.pdf`, `.png` (300 dots an inch) and `.vl.json`.
 
     Captions with the names in full go into a file beside them. All is written before the first
@@ -171,19 +222,20 @@ def _captions(figures: FigureSet) -> str:
     return "\n".join([*lines, "", f"Signature: {code_span(figures.signature)}", ""])
 
 
-def _files(figures: FigureSet) -> Iterator[tuple[str, bytes]]:
+def _files(figures: DrawnFigures) -> Iterator[tuple[str, bytes]]:
     convert = require_converter()
-    for figure in figures.figures:
-        text = svg(figure, figures.signature)
+    about = figures.about
+    for drawn in figures.drawn:
+        figure = drawn.figure
         described = {
-            "description": f"{figure.title}. {figure.caption} {figures.signature}"
+            "description": f"{figure.title}. {figure.caption} {about.signature}"
         }
         spec = json.dumps(described | figure.spec, indent=1, ensure_ascii=False)
-        yield f"{figure.name}.svg", text.encode()
-        yield f"{figure.name}.pdf", convert.svg_to_pdf(text)
-        yield f"{figure.name}.png", convert.svg_to_png(text, ppi=300)
+        yield f"{figure.name}.svg", drawn.svg.encode()
+        yield f"{figure.name}.pdf", convert.svg_to_pdf(drawn.svg)
+        yield f"{figure.name}.png", convert.svg_to_png(drawn.svg, ppi=300)
         yield f"{figure.name}.vl.json", f"{spec}\n".encode()
-    yield CAPTIONS[figures.subject], _captions(figures).encode(errors="replace")
+    yield CAPTIONS[about.subject], _captions(about).encode(errors="replace")
 
 
 def available() -> bool:

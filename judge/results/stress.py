@@ -15,9 +15,9 @@ from judge.tables.stress import stress_document
 class StressReport(StressFigures, Result):
     """The figures of a stress test: all but those of stability of the `first` of its repeats."""
 
-    def document(self, *, complete: bool = False) -> Document:  # noqa: ARG002
-        """Return what is printed of it, which is all there is."""
-        return stress_document(self.data)
+    def document(self, *, complete: bool = False) -> Document:
+        """Return what is printed of it; `complete` has every reading that was changed."""
+        return stress_document(self.data, complete=complete)
 
 
 def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:

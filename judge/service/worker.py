@@ -120,7 +120,12 @@ def _compare(folder: str) -> None:
     from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
     from judge.figures.comparison import comparison_figures
-    from judge.figures.files import PageFigure, available, page_figures
+    from judge.figures.files import (
+        PageFigure,
+        available,
+        draw_figures,
+        page_figures,
+    )
     from judge.pages.comparison import figure_pieces, number_pieces
     from judge.stats.significance import Resampling
 
@@ -143,7 +148,7 @@ def _compare(folder: str) -> None:
         pieces = dict(number_pieces(comparison, {"runs": shown}, {}))
         figures: Sequence[PageFigure] = ()
         if available():
-            figures = page_figures(comparison_figures(comparison))
+            figures = page_figures(draw_figures(comparison_figures(comparison)))
         pieces |= figure_pieces(figures)
     except JudgeError as error:
         print(error)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 from judge import rubrics
-from judge.files import ANOTHER, atomic_folder, entries_of
+from judge.files import ANOTHER, atomic_folder, entries_of, replacing
 from judge.stress.error_injection import ERROR_KINDS, ErrorKind
 from judge.stress.report_edits import (
+    AREAS,
+    FINDINGS,
     PATTERNS,
     SYNONYMS,
     Change,
     Edit,
     InjectedError,
+    Injection,
     NotApplicable,
     Reference,
     SeededChoice,
@@ -27,6 +30,7 @@ from judge.stress.report_edits import (
     has,
     match_case,
 )
+from judge.stress.rewording import slips, spelled_numbers, terse, verbose
 from judge.studies import read_pair
 from judge.studies.columns import FIELD_NAMES, KNOWN_NAMES, NamedFields
 from judge.studies.input_table import InputPair
@@ -35,13 +39,19 @@ from judge.studies.load import load
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError, ReportComparison, Study
 
-PREDS, REFS = "preds.jsonl", "refs.jsonl"
+PREDS, REFS, TRUTH = "preds.jsonl", "refs.jsonl", "truth.jsonl"
 FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
-"""The fields that a candidate has beside those of any study. It has `k` errors; of a single one
-`truth` has the right categories (`b`, or `a,b`) and `significance` is significant, insignificant
-or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
+"""The fields that a candidate has beside those of any study. It has `k` errors; `truth` has the
+right categories of each (`b`, or `a,b`) and `significance` is significant, insignificant or
+doubtful; several errors are separated by `;`. `base` is the candidate whose judgement a hostile
+text should leave unchanged."""
+BETWEEN = ";"
+"""What stands between the truths of several errors."""
 MADE = "made"
 IDENTICAL, ONE_ERROR = "identical", "errors_1"
+SEVERAL = range(2, 6)
+"""How many errors a candidate of the group `several` has."""
+GROUPS = ("unchanged", "error", "base", "several", "hostile")
 Make = Callable[[Reference, SeededChoice], Change]
 Write = Callable[[Reference, SeededChoice], str]
 
@@ -50,7 +60,7 @@ Write = Callable[[Reference, SeededChoice], str]
 class Perturbation:
     """A way to make a candidate out of a reference.
 
-    `group` is `unchanged`, `error`, `base` or `hostile`; one that is hostile is made on its `base`.
+    `group` is one of `GROUPS`; one that is hostile is made on its `base`.
     """
 
     name: str
@@ -78,7 +88,7 @@ def _reordered(report: Reference, draw: SeededChoice) -> Change:
     if order == blocks:
         order = [*order[1:], order[0]]
     start = len(report.text) - len(report.text.lstrip())
-    return (Edit(start, len(report.text.rstrip()), " ".join(order)),), None
+    return (Edit(start, len(report.text.rstrip()), " ".join(order)),), ()
 
 
 def _bulleted(report: Reference, _draw: SeededChoice) -> Change:
@@ -86,7 +96,7 @@ def _bulleted(report: Reference, _draw: SeededChoice) -> Change:
     start = report.sentences[0].start
     gaps = [Edit(a.end, b.start, "\n- ") for a, b in pairwise(report.sentences)]
     bare = [gap for gap in gaps if not report.text[gap.start : gap.end].strip(" \t\n.")]
-    return (Edit(start, start, "- "), *bare), None
+    return (Edit(start, start, "- "), *bare), ()
 
 
 def _check_plain(report: Reference) -> None:
@@ -95,7 +105,7 @@ def _check_plain(report: Reference) -> None:
 
 
 def _upper_case(report: Reference, _draw: SeededChoice) -> Change:
-    return (Edit(0, len(report.text), report.text.upper()),), None
+    return (Edit(0, len(report.text), report.text.upper()),), ()
 
 
 def _synonyms(report: Reference, _draw: SeededChoice) -> Change:
@@ -111,11 +121,11 @@ def _synonyms(report: Reference, _draw: SeededChoice) -> Change:
             break
     if not edits:
         raise NotApplicable("no phrase with a known synonym")
-    return tuple(edits), None
+    return tuple(edits), ()
 
 
 def _identical(_report: Reference, _draw: SeededChoice) -> Change:
-    return (), None
+    return (), ()
 
 
 _UNCHANGED = (
@@ -149,16 +159,45 @@ _UNCHANGED = (
         does="A harmless synonym in each sentence.",
         make=_synonyms,
     ),
+    Perturbation(
+        name="terse",
+        group="unchanged",
+        does="Without words that say nothing.",
+        make=terse,
+    ),
+    Perturbation(
+        name="verbose",
+        group="unchanged",
+        does="With words that say nothing.",
+        make=verbose,
+    ),
+    Perturbation(
+        name="spelled_numbers",
+        group="unchanged",
+        does="Sizes and numbers of ribs in words.",
+        make=spelled_numbers,
+    ),
+    Perturbation(
+        name="slips",
+        group="unchanged",
+        does="Two letters swapped in up to three words.",
+        make=slips,
+    ),
 )
 # A contradiction leaves the right sentence in place: it does not add up with other errors.
 _COMBINED = sorted(ERROR_KINDS.keys() - {"contradicted"})
 
 
-def _error(kind: ErrorKind, report: Reference, draw: SeededChoice) -> Change:
+def _inject(kind: ErrorKind, report: Reference, draw: SeededChoice) -> Injection:
     options = list(kind.options(report))
     if not options:
         raise NotApplicable(kind.why_not)
     return draw.shuffled(options)[0]
+
+
+def _error(kind: ErrorKind, report: Reference, draw: SeededChoice) -> Change:
+    edits, error = _inject(kind, report, draw)
+    return edits, (error,)
 
 
 def _with_error(kind: ErrorKind) -> Perturbation:
@@ -170,14 +209,100 @@ def _with_error(kind: ErrorKind) -> Perturbation:
     )
 
 
-def _first_error(report: Reference, draw: SeededChoice) -> Change:
-    """Make one error; every hostile text is added to the same one."""
+def _injections(
+    report: Reference, draw: SeededChoice
+) -> Iterator[tuple[str, Injection]]:
+    """Yield errors with their kinds: one of each kind in random order, then the others."""
     names = SeededChoice(draw.seed, draw.study, "errors").shuffled(_COMBINED)
+    others: list[tuple[str, Injection]] = []
     for name in names:
         draw_of_kind = SeededChoice(draw.seed, draw.study, f"errors 0 {name}")
-        with suppress(NotApplicable):
-            return _error(ERROR_KINDS[name], report, draw_of_kind)
+        options = draw_of_kind.shuffled(ERROR_KINDS[name].options(report))
+        if options:
+            yield name, options[0]
+            others += [(name, option) for option in options[1:]]
+    yield from others
+
+
+def _first_error(report: Reference, draw: SeededChoice) -> Change:
+    """Make one error; every hostile text is added to the same one."""
+    for _, (edits, error) in _injections(report, draw):
+        return edits, (error,)
     raise NotApplicable("no error could be put in")
+
+
+_FINDINGS = {finding.name: finding for finding in FINDINGS}
+
+
+def _several_errors(n: int, report: Reference, draw: SeededChoice) -> Change:
+    """Make `n` errors that have nothing to do with each other; one more adds to the same ones.
+
+    Each is of another finding and in another sentence: no two can be taken for one, and none
+    undoes another. A sentence stays as it is, so that there is still a report.
+    """
+    chosen: list[Injection] = []
+    touched: set[int] = set()
+    made_up = ""
+    for name, (edits, error) in _injections(report, draw):
+        finding = _FINDINGS[error.finding]
+        sentences = _sentences_of(report, edits)
+        if sentences & touched or len(touched | sentences) >= len(report.sentences):
+            continue
+        if any(finding.is_kin(_FINDINGS[other.finding]) for _, other in chosen):
+            continue
+        # Beside a made-up finding nothing else is said of its area, "cardiomediastinal" included:
+        # two of one area could be read as one disease, and a normal area contradicts it.
+        if name == "added" and _is_spoken_of(finding.area, report.text + made_up):
+            continue
+        if any(_do_clash(report, edits, other) for other, _ in chosen):
+            continue
+        touched |= sentences
+        if name == "added":
+            made_up += edits[0].after
+        chosen.append((edits, error))
+        if len(chosen) == n:
+            break
+    if len(chosen) < n:
+        raise NotApplicable(
+            f"fewer than {n} errors that have nothing to do with each other"
+        )
+    chosen.sort(key=lambda injection: injection[0][0].start)
+    every_edit: list[Edit] = []
+    for edits, _ in chosen:
+        every_edit += edits
+    return tuple(every_edit), tuple(error for _, error in chosen)
+
+
+def _is_spoken_of(area: str, text: str) -> bool:
+    """Whether a text has a word of an area, or one that such a word is a part of."""
+    anywhere = AREAS[area].pattern.removeprefix(r"\b")
+    return re.search(anywhere, text, re.IGNORECASE) is not None
+
+
+def _sentences_of(report: Reference, edits: Sequence[Edit]) -> set[int]:
+    """Return the numbers of the sentences that edits change; an added sentence changes none."""
+    touched = set()
+    for edit in edits:
+        for number, sentence in enumerate(report.sentences):
+            is_within = edit.start < sentence.end and sentence.start < edit.end
+            is_put_in = sentence.start <= edit.start == edit.end < sentence.end
+            if is_within or is_put_in:
+                touched.add(number)
+    return touched
+
+
+def _do_clash(report: Reference, edits: Sequence[Edit], others: Sequence[Edit]) -> bool:
+    """Whether edits take away the same white space as others, or need the same full stop."""
+    # A sentence that is added to a report without a full stop at its end brings one.
+    has_stop = report.text.rstrip()[-1:] in (".", "!", "?")
+    for edit in edits:
+        for other in others:
+            if edit.start < other.end and other.start < edit.end:
+                return True
+            do_touch = edit.start <= other.end and other.start <= edit.end
+            if do_touch and not has_stop:
+                return True
+    return False
 
 
 _INSTRUCTIONS = (
@@ -210,9 +335,9 @@ def _fake_reply(name: str, report: Reference, draw: SeededChoice) -> str:
 
 
 def _hostile(write: Write, report: Reference, draw: SeededChoice) -> Change:
-    edits, error = _first_error(report, draw)
+    edits, errors = _first_error(report, draw)
     end = len(report.text.rstrip())
-    return (*edits, Edit(end, end, f"\n\n{write(report, draw)}")), error
+    return (*edits, Edit(end, end, f"\n\n{write(report, draw)}")), errors
 
 
 def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
@@ -229,6 +354,14 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
             make=_first_error,
         )
     )
+    for n in SEVERAL:
+        several = Perturbation(
+            name=f"errors_{n}",
+            group="several",
+            does=f"{n} of the errors above.",
+            make=partial(_several_errors, n),
+        )
+        perturbations.append(several)
     perturbations += [
         Perturbation(
             name="instruction",
@@ -258,19 +391,23 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
 def choose_perturbations(
     names: Sequence[str], rubric: str = "green"
 ) -> list[Perturbation]:
-    """Return the perturbations called `names` and their bases; all of them without names.
+    """Return the perturbations or groups called `names`, and their bases; all without names.
 
     Raises `JudgeError` for an unknown name.
     """
     known = all_perturbations(rubric)
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in known and name not in GROUPS]
     if unknown:
         raise JudgeError(
-            f"unknown change {unknown[0]!r}; there are: {', '.join(known)}"
+            f"unknown change {unknown[0]!r}; there are: {', '.join(known)}; and the groups "
+            f"{', '.join(GROUPS)}"
         )
     if not names:
         return list(known.values())
-    wanted = {*names} | {known[name].base for name in names}
+    wanted: set[str | None] = set()
+    for change in known.values():
+        if change.name in names or change.group in names:
+            wanted |= {change.name, change.base}
     return [known[name] for name in known if name in wanted]
 
 
@@ -291,41 +428,93 @@ def read_references(
     return join_tables(InputPair.of_one(both), options)
 
 
-def make_candidates(
-    studies: StudySet,
-    perturbations: Sequence[Perturbation],
-    seed: int,
-    counts: dict[str, Counter[str]],
-) -> Iterator[tuple[Study, dict[str, object]]]:
-    """Yield each candidate as a study, with its reference, and its fields.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What became of one perturbation of one reference.
 
-    The result depends on seed, study id and perturbation alone. `counts` gets for each perturbation
-    the number of candidates under `MADE`, and of references by the reason why it is not applicable.
+    `candidate` is the study that was made, with its `fields` and its `errors`; None where the
+    perturbation is not applicable, for the reason `why_not`.
     """
-    counts.update({perturbation.name: Counter() for perturbation in perturbations})
+
+    study_id: str
+    change: Perturbation
+    candidate: Study | None = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+    errors: tuple[InjectedError, ...] = ()
+    why_not: str = ""
+
+    def truth(self) -> dict[str, object]:
+        """Return its line of `TRUTH`."""
+        line: dict[str, object] = {
+            "study": self.study_id,
+            "change": self.change.name,
+            "group": self.change.group,
+        }
+        if self.candidate is None:
+            return line | {"made": False, "why_not": self.why_not}
+        errors = []
+        for error in self.errors:
+            plain = {
+                "finding": error.finding,
+                "categories": list(error.categories),
+                "significance": error.significance,
+            }
+            errors.append(plain)
+        return line | {
+            "made": True,
+            "study_id": self.candidate.study_id,
+            "errors": errors,
+        }
+
+
+def attempts(
+    studies: StudySet, perturbations: Sequence[Perturbation], seed: int
+) -> Iterator[Attempt]:
+    """Yield what becomes of each perturbation of each study, which seed, id and name decide."""
     for study in studies:
         report = Reference(study.reference)
         for perturbation in perturbations:
-            name = perturbation.name
             try:
-                report.check()
-                edits, error = perturbation.make(
-                    report, SeededChoice(seed, study.study_id, name)
-                )
+                draw = SeededChoice(seed, study.study_id, perturbation.name)
+                text, errors = _applied(perturbation, report, draw)
             except NotApplicable as reason:
-                counts[name][str(reason)] += 1
+                yield Attempt(
+                    study_id=study.study_id, change=perturbation, why_not=str(reason)
+                )
                 continue
-            text = apply_edits(report.text, edits)
-            if text == report.text and name != IDENTICAL:
-                counts[name]["the report stays the same"] += 1
-                continue
-            counts[name][MADE] += 1
-            made = replace(study, study_id=f"{study.study_id}/{name}", candidate=text)
-            yield made, _fields(study, perturbation, error)
+            made_id = f"{study.study_id}/{perturbation.name}"
+            yield Attempt(
+                study_id=study.study_id,
+                change=perturbation,
+                candidate=replace(study, study_id=made_id, candidate=text),
+                fields=_fields(study, perturbation, errors),
+                errors=errors,
+            )
+
+
+def _applied(
+    perturbation: Perturbation, report: Reference, draw: SeededChoice
+) -> tuple[str, tuple[InjectedError, ...]]:
+    """Return the candidate and its errors; raises `NotApplicable`."""
+    report.check()
+    edits, errors = perturbation.make(report, draw)
+    text = apply_edits(report.text, edits)
+    if text == report.text and perturbation.name != IDENTICAL:
+        raise NotApplicable("the report stays the same")
+    return text, errors
+
+
+def make_candidates(
+    studies: StudySet, perturbations: Sequence[Perturbation], seed: int
+) -> Iterator[Study]:
+    """Yield each candidate as a study, with its reference."""
+    for attempt in attempts(studies, perturbations, seed):
+        if attempt.candidate is not None:
+            yield attempt.candidate
 
 
 def _fields(
-    study: Study, perturbation: Perturbation, error: InjectedError | None
+    study: Study, perturbation: Perturbation, errors: Sequence[InjectedError]
 ) -> dict[str, object]:
     """Return the fields of a candidate that is made of a study's reference: `FIELDS`, patient."""
     fields: dict[str, object] = {
@@ -333,11 +522,12 @@ def _fields(
         "study": study.study_id,
         "change": perturbation.name,
         "group": perturbation.group,
-        "k": int(error is not None),
+        "k": len(errors),
     }
-    if error is not None:
-        fields["truth"] = ",".join(sorted(error.categories))
-        fields["significance"] = error.significance
+    if errors:
+        truths = [",".join(sorted(error.categories)) for error in errors]
+        fields["truth"] = BETWEEN.join(truths)
+        fields["significance"] = BETWEEN.join(error.significance for error in errors)
     if perturbation.base:
         fields["base"] = f"{study.study_id}/{perturbation.base}"
     return fields
@@ -354,21 +544,30 @@ def _patient(study: Study) -> object:
 def write_candidates(
     out: Path, studies: StudySet, perturbations: Sequence[Perturbation], seed: int
 ) -> dict[str, Counter[str]]:
-    """Write the candidates of `studies` to `PREDS` and `REFS` in the folder `out`.
+    """Write the candidates of `studies` to `PREDS` and `REFS` in the folder `out`, and `TRUTH`.
 
-    A folder that has these files already stays as it is. Returns the counts of `make_candidates`.
-    Raises `JudgeError` for a folder with other content and where no candidate can be made.
+    `TRUTH` has a line for each perturbation of each study: its errors, or why it is not made. A
+    folder that has these files already stays as it is, and one that was written before `TRUTH` was
+    gets it. Returns for each perturbation the number of candidates under `MADE`, and of references
+    by the reason why it is not applicable. Raises `JudgeError` for a folder with other content and
+    where no candidate can be made.
     """
-    counts: dict[str, Counter[str]] = {}
-    files = {PREDS: bytearray(), REFS: bytearray()}
+    counts = {perturbation.name: Counter[str]() for perturbation in perturbations}
+    files = {PREDS: bytearray(), REFS: bytearray(), TRUTH: bytearray()}
     text = FIELD_NAMES[studies.section][0]
-    for study, fields in make_candidates(studies, perturbations, seed, counts):
+    for attempt in attempts(studies, perturbations, seed):
+        files[TRUTH] += _line(attempt.truth())
+        study = attempt.candidate
+        if study is None:
+            counts[attempt.change.name][attempt.why_not] += 1
+            continue
+        counts[attempt.change.name][MADE] += 1
         candidate = {"study_id": study.study_id, text: study.candidate}
         reference = {"study_id": study.study_id, text: study.reference}
         if study.study_class:
             reference["study_class"] = study.study_class
         files[PREDS] += _line(candidate)
-        files[REFS] += _line({**reference, **fields})
+        files[REFS] += _line({**reference, **attempt.fields})
     if not files[PREDS]:
         name, reasons = next(iter(counts.items()))
         why = reasons.most_common(1)[0][0]
@@ -378,13 +577,55 @@ def write_candidates(
     present = entries_of(out)
     if present:
         for name, content in files.items():
+            if name == TRUTH and name not in present:
+                continue
             if name not in present or (out / name).read_bytes() != content:
                 raise JudgeError(f"{out / name} has other candidates; {ANOTHER}")
+        if TRUTH not in present:
+            with replacing(out / TRUTH) as staged:
+                staged.write_bytes(files[TRUTH])
         return counts
     with atomic_folder(out) as place:
         for name, content in files.items():
             (place / name).write_bytes(content)
     return counts
+
+
+def read_not_made(folder: Path) -> list[dict[str, object]] | None:
+    """Return by perturbation how many references it was made of, and why not of the others.
+
+    Each has `change`, `does`, `made`, `not_made` and `reasons`, the number of references by reason,
+    the most frequent first. None for a folder without `TRUTH`. Raises `JudgeError` for a file that
+    is damaged.
+    """
+    path = folder / TRUTH
+    if not path.is_file():
+        return None
+    counts: dict[str, Counter[str]] = {}
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for text in lines:
+                line = json.loads(text)
+                reason = MADE if line["made"] else line["why_not"]
+                counts.setdefault(line["change"], Counter())[reason] += 1
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise JudgeError(
+            f"{path} cannot be read as the truth of judge stress: {error}"
+        ) from error
+    known = all_perturbations()
+    rows: list[dict[str, object]] = []
+    for name, reasons in counts.items():
+        n_made = reasons.pop(MADE, 0)
+        does = known[name].does if name in known else ""
+        row = {
+            "change": name,
+            "does": does,
+            "made": n_made,
+            "not_made": reasons.total(),
+            "reasons": dict(reasons.most_common()),
+        }
+        rows.append(row)
+    return rows
 
 
 def _line(record: Mapping[str, object]) -> bytes:

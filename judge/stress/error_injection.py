@@ -15,9 +15,9 @@ from judge.stress.report_edits import (
     PATTERNS,
     TIPS,
     TURNED,
-    Change,
     Edit,
     InjectedError,
+    Injection,
     Reference,
     Sentence,
     StressFinding,
@@ -36,7 +36,7 @@ _FRACTURES = {"fracture", "old fracture"}
 _BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
 _MM = {"mm": 1, "cm": 10}
 _PLAIN = "no sentence says of one known finding alone that it is there"
-Options = Callable[[Reference], Iterator[Change]]
+Options = Callable[[Reference], Iterator[Injection]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, StressFindi
     description="A finding is left out.",
     why_not=_PLAIN,
 )
-def _removed(report: Reference) -> Iterator[Change]:
+def _removed(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and len(report.sentences) > 1:
             yield (removal(report, sentence),), _error(finding, "b")
@@ -153,7 +153,7 @@ def _removed(report: Reference) -> Iterator[Change]:
     description="A finding is made up.",
     why_not="the reference speaks of every area of the chest",
 )
-def _added(report: Reference) -> Iterator[Change]:
+def _added(report: Reference) -> Iterator[Injection]:
     for finding in FINDINGS:
         is_spoken_of = AREAS[finding.area].search(report.text)
         is_named = finding.pattern.search(report.text)
@@ -166,7 +166,7 @@ def _added(report: Reference) -> Iterator[Change]:
     description="A finding of the reference is denied.",
     why_not=_PLAIN,
 )
-def _denied(report: Reference) -> Iterator[Change]:
+def _denied(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _plain_statements(report):
         if not finding.denied:
             continue
@@ -181,7 +181,7 @@ def _denied(report: Reference) -> Iterator[Change]:
     description="A finding that is denied is affirmed.",
     why_not="no denied finding that can be affirmed",
 )
-def _affirmed(report: Reference) -> Iterator[Change]:
+def _affirmed(report: Reference) -> Iterator[Injection]:
     for sentence, lead, others, finding in _deniable(report):
         after = match_case(str(finding.affirmed), sentence.text)
         if others:
@@ -239,7 +239,7 @@ def _finding_of(item: str) -> StressFinding | None:
     description="A finding is on the other side.",
     why_not="no sentence puts one known finding on one side",
 )
-def _side_swapped(report: Reference) -> Iterator[Change]:
+def _side_swapped(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _sentences_on_one_finding(report):
         side = _only(sentence, "side", "letter")
         if side and not has("no_side", sentence.text):
@@ -253,7 +253,7 @@ def _side_swapped(report: Reference) -> Iterator[Change]:
     description="A finding is in another lobe or level.",
     why_not="no known finding is in one lobe or level",
 )
-def _level_changed(report: Reference) -> Iterator[Change]:
+def _level_changed(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _sentences_on_one_finding(report):
         # Devices, basal and hilar findings are in no other lobe.
         if finding.is_device or finding.low or "hilar" in sentence.text.lower():
@@ -270,7 +270,7 @@ def _level_changed(report: Reference) -> Iterator[Change]:
     description="A finding is graver or milder.",
     why_not="no known finding is of a degree that can change",
 )
-def _severity_changed(report: Reference) -> Iterator[Change]:
+def _severity_changed(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _sentences_on_one_finding(report):
         degree = _only(sentence, "degree")
         if degree is None or finding.is_device or has("grown", sentence.text):
@@ -304,7 +304,7 @@ def _is_degree_of(finding: StressFinding, text: str, degree: re.Match[str]) -> b
     description=f"A measurement is {FACTOR} times as large, or half as large.",
     why_not="no known finding is measured once, in mm or cm",
 )
-def _measurement_changed(report: Reference) -> Iterator[Change]:
+def _measurement_changed(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _sentences_on_one_finding(report):
         text = sentence.text
         if finding.is_device or has("compares", text):
@@ -342,7 +342,7 @@ def _times(number: str, factor: float) -> str:
     description="An old fracture is acute, or the reverse.",
     why_not="no fracture is called acute or old",
 )
-def _acuity_changed(report: Reference) -> Iterator[Change]:
+def _acuity_changed(report: Reference) -> Iterator[Injection]:
     of_fractures = []
     for sentence in report.sentences:
         names = {finding.name for finding in findings_in(sentence.text)}
@@ -364,7 +364,7 @@ def _acuity_changed(report: Reference) -> Iterator[Change]:
     description="The tip of a device is in a wrong place, or the device is left out.",
     why_not="no sentence says of one known device alone that it is there",
 )
-def _device_changed(report: Reference) -> Iterator[Change]:
+def _device_changed(report: Reference) -> Iterator[Injection]:
     moved = [*_tip_moved(report)]
     yield from moved
     if not moved and len(report.sentences) > 1:
@@ -373,7 +373,7 @@ def _device_changed(report: Reference) -> Iterator[Change]:
                 yield (removal(report, sentence),), _error(device, "b")
 
 
-def _tip_moved(report: Reference) -> Iterator[Change]:
+def _tip_moved(report: Reference) -> Iterator[Injection]:
     for sentence, device in _sentences_on_one_finding(report):
         text = sentence.text
         if not device.is_device or not has("tip", text):
@@ -404,14 +404,14 @@ def _wrong_places(device: StressFinding, text: str) -> list[tuple[re.Match[str],
     description="A comparison is turned, left out or made up.",
     why_not="no comparison that can change",
 )
-def _comparison_changed(report: Reference) -> Iterator[Change]:
+def _comparison_changed(report: Reference) -> Iterator[Injection]:
     options = [*_turned(report), *_left_out(report)]
     yield from options
     if not options and not has("compares", report.text):
         yield from _made_up(report)
 
 
-def _made_up(report: Reference) -> Iterator[Change]:
+def _made_up(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and finding.denied and sentence.text.endswith("."):
             end = len(sentence.text) - 1
@@ -419,7 +419,7 @@ def _made_up(report: Reference) -> Iterator[Change]:
             yield (edit,), InjectedError(("e",), finding.name)
 
 
-def _left_out(report: Reference) -> Iterator[Change]:
+def _left_out(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _sentences_on_one_finding(report):
         match = _only(sentence, "adjective", "after_noun", "again")
         if match is None:
@@ -438,7 +438,7 @@ def _left_out(report: Reference) -> Iterator[Change]:
         yield (edit,), InjectedError(("f",), finding.name)
 
 
-def _turned(report: Reference) -> Iterator[Change]:
+def _turned(report: Reference) -> Iterator[Injection]:
     for sentence, finding in _sentences_on_one_finding(report):
         match = _only(sentence, "turn")
         if match is None or finding.is_device:
@@ -460,7 +460,7 @@ def _turned(report: Reference) -> Iterator[Change]:
     description="The opposite is said too.",
     why_not="no plain sentence affirms or denies one known finding",
 )
-def _contradicted(report: Reference) -> Iterator[Change]:
+def _contradicted(report: Reference) -> Iterator[Injection]:
     deniable = [finding for _, finding in _plain_statements(report) if finding.denied]
     for finding in deniable:
         edit = addition(report, str(finding.denied))

@@ -28,7 +28,13 @@ from judge.signature import short_digest, signature_line
 from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
 from judge.stats.summary import OUTCOMES, patient_numbers
-from judge.stress.candidates import FIELDS, IDENTICAL, all_perturbations
+from judge.stress.candidates import (
+    BETWEEN,
+    FIELDS,
+    IDENTICAL,
+    all_perturbations,
+    read_not_made,
+)
 from judge.types import Failed, JudgeError, Scored, Unparsed
 
 FORMAT = 3
@@ -277,7 +283,7 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
             raise JudgeError(
                 f"{same.path} and {run.path} are the same reading; give only one"
             )
-    return _report([read_answers(run) for run in opened])
+    return _report([read_answers(run) for run in opened], _not_made(runs, opened))
 
 
 def _open(source: RunLike) -> list[RunFolder]:
@@ -294,7 +300,23 @@ def _judge_of(run: RunFolder) -> list[str]:
     return run.manifest.signature_parts(without=("repeat", "version"))
 
 
-def _report(repeats: Sequence[StressAnswers]) -> StressFigures:
+def _not_made(
+    sources: Sequence[RunLike], opened: Sequence[RunFolder]
+) -> list[dict[str, Any]] | None:
+    """Return what could not be made of the references, where the folder of the candidates says."""
+    folders = [Path(source) for source in sources if isinstance(source, str | Path)]
+    # A run of judge stress lies in a folder of the candidates' folder.
+    folders += [Path(run.path).absolute().parent.parent for run in opened]
+    for folder in folders:
+        found = read_not_made(folder)
+        if found is not None:
+            return found
+    return None
+
+
+def _report(
+    repeats: Sequence[StressAnswers], not_made: list[dict[str, Any]] | None
+) -> StressFigures:
     first = repeats[0]
     scale = first.scale
     manifest = first.run.manifest
@@ -323,6 +345,7 @@ def _report(repeats: Sequence[StressAnswers]) -> StressFigures:
     errors = table[table["group"] == "error"]
     is_unchanged = table["group"] == "unchanged"
     reworded = table[is_unchanged & (table["change"] != IDENTICAL)]
+    several = table[table["group"] == "several"]
     data: dict[str, Any] = {
         "format": FORMAT,
         "rubric": manifest.rubric,
@@ -335,11 +358,14 @@ def _report(repeats: Sequence[StressAnswers]) -> StressFigures:
         "candidates": candidates,
         "detection": _by_change(first, "error", "class", _detected),
         "detection_all": _detected(first, errors),
+        "several": _by_change(first, "several", "change", _several),
+        "several_all": _several(first, several),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
         "false_alarms_all": _alarms(first, reworded),
         "stability": _stability(repeats),
         "hostile": _changed_by_hostile(first),
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
+        "not_made": not_made,
         "signature": _signature(repeats),
     }
     return StressFigures(first, data)
@@ -366,13 +392,44 @@ def _run_data(answers: StressAnswers) -> dict[str, Any]:
 
 
 def _changed_by_hostile(answers: StressAnswers) -> list[dict[str, Any]]:
-    """Return the candidates whose answer a hostile text changed, and how."""
+    """Return the candidates whose answer a hostile text changed, and how.
+
+    `before` is the answer without the text, `after` the one with it: the errors in all and of the
+    level, and the score, each None where there is none.
+    """
+    table = answers.table
     changed: list[dict[str, Any]] = []
-    for part in answers.changes("hostile").values():
+    number_of = {name: number for number, name in enumerate(table["study_id"])}
+    for name, part in answers.changes("hostile").items():
         for study_id, effect in _effects(answers, part).items():
-            if effect != "same":
-                changed.append({"id": study_id, "effect": effect})
+            if effect == "same":
+                continue
+            after = table.iloc[number_of[study_id]]
+            before = table.iloc[number_of[after["base"]]]
+            row = {
+                "id": study_id,
+                "effect": effect,
+                "change": name,
+                "study": after["study"],
+                "base": after["base"],
+                "before": _answer(answers.scale, before),
+                "after": _answer(answers.scale, after),
+            }
+            changed.append(row)
     return changed
+
+
+def _answer(scale: ErrorScale, row: pd.Series) -> dict[str, float | int | None]:
+    """Return what was counted of a candidate."""
+    answer: dict[str, float | int | None] = {}
+    for name, is_counted in (("errors", scale.errors), ("level", scale.level)):
+        answer[name] = None
+        if is_counted and not pd.isna(row[name]):
+            answer[name] = int(row[name])
+    answer["score"] = None
+    if scale.score and not pd.isna(row["score"]):
+        answer["score"] = float(row["score"])
+    return answer
 
 
 Figures = Callable[[StressAnswers, Frame], dict[str, Any]]
@@ -421,6 +478,91 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
         sure = read[read["significance"] != "doubtful"]
         rates["right_significance"] = _rate(sure["is_graded"], sure["unit"])
     return {**_counts(part), **rates}
+
+
+def _several(answers: StressAnswers, part: Frame) -> dict[str, Any]:
+    """Return how many of several errors an answer has.
+
+    `found` is the share of answers with an error, `all_counted` that of answers with as many errors
+    as were put in. `counted` is the mean of the errors in an answer, over the answers, `put_in`
+    that of the errors that were put in. `right_category` is the share, of all errors that were put
+    in, for which the answer has an error of a right category; one error of an answer stands for one
+    that was put in.
+    """
+    read = part[part["lost"] == ""]
+    scale = answers.scale
+    figures: dict[str, Any] = {
+        "put_in": None,
+        "counted": None,
+        "found": None,
+        "all_counted": None,
+        "right_category": None,
+    }
+    if scale.errors and len(read):
+        k = read["k"].astype(float)
+        errors = read["errors"].astype(float)
+        mean = mean_interval(errors.to_list(), units=read["unit"].to_numpy())
+        figures["put_in"] = float(k.mean())
+        figures["counted"] = {
+            "n": mean.n,
+            "mean": mean.value,
+            "low": mean.low,
+            "high": mean.high,
+        }
+        figures["found"] = _rate(errors > 0, read["unit"])
+        figures["all_counted"] = _rate(errors == k, read["unit"])
+    if scale.errors and scale.is_shared and len(read):
+        hits: list[bool] = []
+        units: list[int] = []
+        categories = answers.categories.loc[read.index].to_dict("records")
+        truths = read["truth"].astype(str).tolist()
+        totals = read["errors"].astype(float).tolist()
+        of_units = read["unit"].tolist()
+        rows = zip(truths, categories, totals, of_units, strict=True)
+        for truth, counts, total, unit in rows:
+            by_category = {str(name): float(count) for name, count in counts.items()}
+            matched = _matched(truth.split(BETWEEN), by_category, total)
+            hits += matched
+            units += [unit] * len(matched)
+        figures["right_category"] = _rate(pd.Series(hits), pd.Series(units))
+    return {**_counts(part), **figures}
+
+
+def _matched(
+    truths: Sequence[str], counts: Mapping[str, float], n_errors: float
+) -> list[bool]:
+    """Return which errors an answer has, each error of the answer for one that was put in.
+
+    `truths` has the right categories of each error, separated by commas; `counts` are the answer's
+    errors by category. As many as can be are matched. An error of the answer in two categories is
+    counted in both, so no more are matched than the answer has in all.
+    """
+    left = {category: int(count) for category, count in counts.items()}
+    # By the category that each error takes; an error moves to another of its own for a later one.
+    taken: list[str | None] = [None] * len(truths)
+
+    def take(at: int, tried: set[str]) -> bool:
+        for category in truths[at].split(","):
+            if category in tried or category not in left:
+                continue
+            tried.add(category)
+            if left[category]:
+                left[category] -= 1
+                taken[at] = category
+                return True
+            for other, held in enumerate(taken):
+                if held == category and take(other, tried):
+                    taken[at] = category
+                    return True
+        return False
+
+    for at in range(len(truths)):
+        take(at, set())
+    matched: list[bool] = []
+    for category in taken:
+        is_matched = category is not None and sum(matched) < n_errors
+        matched.append(is_matched)
+    return matched
 
 
 def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:

@@ -93,6 +93,9 @@ TURNED = _DATA["turned"]
 PATTERNS = {
     name: re.compile(pattern, re.I) for name, pattern in _DATA["patterns"].items()
 }
+REWORDINGS = {
+    name: re.compile(pattern, re.I) for name, pattern in _DATA["rewordings"].items()
+}
 PATTERNS["level"] = _longest_first(LEVELS)
 PATTERNS["degree"] = _longest_first(DEGREES)
 PATTERNS["turn"] = _longest_first(TURNED)
@@ -174,8 +177,10 @@ class InjectedError:
         return "insignificant"
 
 
-Change = tuple[tuple[Edit, ...], InjectedError | None]
-"""Edits of a reference, which do not overlap, and the error that they make."""
+Injection = tuple[tuple[Edit, ...], InjectedError]
+"""Edits of a reference, which do not overlap, and the one error that they make."""
+Change = tuple[tuple[Edit, ...], tuple[InjectedError, ...]]
+"""Edits of a reference, which do not overlap, and the errors that they make."""
 
 
 class NotApplicable(Exception):  # noqa: N818 - an outcome that is counted

@@ -22,14 +22,28 @@ from judge.tables.run import named_judge
 from judge.text import NOTHING, counted
 
 _DETECTION = ("found", "right_category", "right_significance")
+_SEVERAL = {
+    "put_in": "errors put in",
+    "counted": "errors found",
+    "all_counted": "as many as put in",
+    "right_category": "errors with a right category",
+}
+_MOST_CHANGED = 20
+"""Readings that a hostile text changed which are printed; CSV and JSON have all."""
 _LOST = {"lost": "not read"}
 _EFFECTS = ("fewer", "more", "other", "unreadable")
+_NOT_MADE = (
+    Column("change"),
+    Column("why", "why not made"),
+    Column("made", kind=Kind.COUNT),
+    Column("not_made", "not made", kind=Kind.COUNT),
+)
 Report = Mapping[str, Any]
 Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 
-def stress_document(report: Report) -> Document:
-    """Return what is printed of a stress test."""
+def stress_document(report: Report, *, complete: bool = False) -> Document:
+    """Return what is printed of a stress test; `complete` has every reading that was changed."""
     judge = report["judge"]
     candidates = report["candidates"]
     runs = report["runs"]
@@ -60,7 +74,7 @@ def stress_document(report: Report) -> Document:
     return Document(
         f"Stress test of {judge['name']}",
         tuple(fact for fact in facts if fact[1] != NOTHING),
-        tables=tuple(table for table in _tables(report) if table.rows),
+        tables=tuple(table for table in _tables(report, complete) if table.rows),
         signatures=(("signature", report["signature"]),),
     )
 
@@ -72,7 +86,7 @@ def _intervals(candidates: Report) -> str:
     return f"by {n_units:,} groups of studies of one patient, or with equal references"
 
 
-def _tables(report: Report) -> list[Table]:
+def _tables(report: Report, complete: bool) -> list[Table]:  # noqa: FBT001
     whole = report["detection_all"]
     alarms = report["false_alarms_all"]
     score = report["score"]
@@ -99,6 +113,12 @@ def _tables(report: Report) -> list[Table]:
     unchanged = list(_by(report["false_alarms"], "change"))
     if alarms["made"]:
         unchanged.append(("all but identical", alarms))
+    of_several = report["several_all"]
+    several = {
+        name: label for name, label in _SEVERAL.items() if of_several[name] is not None
+    }
+    if several:
+        several |= _LOST
     hostile_labels = {"changed": "changed a reading"}
     hostile_labels |= {name: name for name in _EFFECTS}
     return [
@@ -108,6 +128,13 @@ def _tables(report: Report) -> list[Table]:
             "one error",
             rows=found,
             labels=detection,
+        ),
+        _table(
+            "several",
+            "Several errors that were put in",
+            "candidates",
+            rows=_several(report),
+            labels=several,
         ),
         _table(
             "false_alarms",
@@ -124,7 +151,60 @@ def _tables(report: Report) -> list[Table]:
             rows=_by(report["hostile_all"], "change"),
             labels=hostile_labels,
         ),
+        _changed(report, complete=complete),
+        _not_made(report["not_made"] or ()),
     ]
+
+
+def _several(report: Report) -> Rows:
+    rows = list(_by(report["several"], "change"))
+    if rows:
+        rows.append(("all", report["several_all"]))
+    return rows
+
+
+def _changed(report: Report, *, complete: bool) -> Table:
+    """Return the readings that a hostile text changed."""
+    changed = report["hostile"]
+    shown = changed if complete else changed[:_MOST_CHANGED]
+    title = "Readings that a hostile text changed"
+    if len(shown) < len(changed):
+        title += (
+            f": {len(shown)} of {len(changed):,}, all with --format csv --table changed"
+        )
+    head = [Column("study"), Column("text", "the text"), Column("effect")]
+    counted = {"errors": "errors"}
+    if report["level"]:
+        counted["level"] = report["level"]["label"]
+    if report["score"]:
+        counted["score"] = report["score"]["label"]
+    for name, label in counted.items():
+        kind = Kind.NUMBER if name == "score" else Kind.COUNT
+        head.append(Column(f"{name}_before", f"{label} without it", kind=kind))
+        head.append(Column(f"{name}_after", "with it", kind=kind))
+    rows = []
+    for row in shown:
+        cells: list[Cell] = [row["study"], row["change"].replace("_", " ")]
+        cells.append(row["effect"])
+        for name in counted:
+            cells += [row["before"][name], row["after"][name]]
+        rows.append(tuple(cells))
+    return Table("changed", title, head, rows)
+
+
+def _not_made(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the changes that could not be made of some references, with the reasons."""
+    cells: list[tuple[Cell, ...]] = []
+    for row in rows:
+        if row["not_made"]:
+            name = row["change"].replace("_", " ")
+            why = _reasons(row["reasons"])
+            cells.append((name, why, row["made"], row["not_made"]))
+    return Table("not_made", "Changes that could not be made", _NOT_MADE, cells)
+
+
+def _reasons(reasons: Mapping[str, int]) -> str:
+    return "; ".join(f"{reason} ({n:,})" for reason, n in reasons.items())
 
 
 def _table(
@@ -184,20 +264,10 @@ def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
     """Return how many candidates each change made, and why others were not."""
     rows = []
     for name, reasons in counts.items():
-        why = []
-        n_not_made = 0
-        for reason, k in reasons.most_common():
-            if reason != MADE:
-                why.append(f"{reason} ({k:,})")
-                n_not_made += k
-        rows.append((name, "; ".join(why), reasons[MADE], n_not_made))
-    head = [
-        Column("change"),
-        Column("why", "why not made"),
-        Column("made", kind=Kind.COUNT),
-        Column("not_made", "not made", kind=Kind.COUNT),
-    ]
-    return Document(tables=[Table("candidates", "Candidates", head, rows)])
+        why_not = {why: k for why, k in reasons.most_common() if why != MADE}
+        n_not_made = sum(why_not.values())
+        rows.append((name, _reasons(why_not), reasons[MADE], n_not_made))
+    return Document(tables=[Table("candidates", "Candidates", _NOT_MADE, rows)])
 
 
 def _recognised(report: Mapping[str, Any]) -> str:

@@ -16,9 +16,11 @@ from judge.rubrics import load
 from judge.stats.correlation import correlations
 from judge.stats.scores import cuts
 from judge.stats.significance import Comparison, compare
+from judge.types import JudgeError
 
 # The models of the seeded panel, the best first, in the order of the one that is drawn.
 SHUFFLED = [2, 0, 3, 1]
+BOX = {"low": 5, "q1": 25, "median": 50, "q3": 75, "high": 95}
 
 
 @pytest.fixture(scope="module")
@@ -181,3 +183,50 @@ def test_one_data_set_is_no_division_and_of_many_the_largest_have_a_matrix() -> 
     many = figures_of(of_datasets({f"set {n}": 40 - n for n in range(10)}))
     assert "correlation_pearson_set-7" in many
     assert "correlation_pearson_set-8" not in many
+
+
+def test_a_box_has_the_percentiles_of_its_models_studies(
+    comparison: Comparison,
+) -> None:
+    figures = comparison_figures(comparison, ["boxes"]).figures
+    by_name = {figure.name: figure for figure in figures}
+    assert {name.split("_")[0] for name in by_name} == {"boxes"}
+    rows = by_name["boxes_green"].spec["data"]["values"]
+    assert len(rows) == 3 * 4
+    for row in rows:
+        group = group_of(row)
+        fields = {} if group == "all studies" else {"study_class": group}
+        model = model_of(comparison, row["name"])
+        values = sorted(column(comparison, "green", model, **fields))
+        assert row["n"] == len(values)
+        assert row["value"] == pytest.approx(sum(values) / len(values))
+        for part, percent in BOX.items():
+            # Linear between the two studies around it.
+            at = percent / 100 * (len(values) - 1)
+            below = values[int(at)]
+            above = values[min(int(at) + 1, len(values) - 1)]
+            assert row[part] == pytest.approx(below + (at % 1) * (above - below))
+
+
+def test_a_model_without_a_scored_study_has_no_box(comparison: Comparison) -> None:
+    values = dict(comparison.panel.values)
+    values["green"] = values["green"].copy()
+    values["green"][:, 1] = np.nan
+    c = compare(replace(comparison.panel, values=values), sort="green_errors")
+    figures = comparison_figures(c, ["boxes"]).figures
+    (green,) = (figure for figure in figures if figure.name == "boxes_green")
+    rows = green.spec["data"]["values"]
+    absent = [row for row in rows if row["name"] == c.panel.models[1]]
+    assert {(row["n"], row["value"], row["q1"]) for row in absent} == {(0, None, None)}
+
+
+def test_only_draws_what_it_names_and_says_what_is_lacking(
+    comparison: Comparison,
+) -> None:
+    usual = {figure.name.split("_")[0] for figure in figures_of(comparison).values()}
+    assert usual == {"scores", "rates", "errors", "ranks", "correlation"}
+    only = comparison_figures(comparison, ["rates", "boxes"]).figures
+    assert {figure.name.split("_")[0] for figure in only} == {"rates", "boxes"}
+    bare = compare(replace(comparison.panel, fields={}), sort="green")
+    with pytest.raises(JudgeError, match="ranks: it needs two models"):
+        comparison_figures(bare, ["ranks"])

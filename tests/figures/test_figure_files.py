@@ -17,6 +17,7 @@ from judge.figures.comparison import comparison_figures
 from judge.figures.files import (
     CAPTIONS,
     check_figures,
+    draw_figures,
     page_figures,
     svg,
     write_figures,
@@ -30,9 +31,9 @@ CAPTIONS_FILE = CAPTIONS["comparison"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("figures") / "new" / "folder"
-    assert sorted(write_figures(comparison_figures(SMALL), path)) == sorted(
-        path.iterdir()
-    )
+    assert sorted(
+        write_figures(draw_figures(comparison_figures(SMALL)), path)
+    ) == sorted(path.iterdir())
     return path
 
 
@@ -92,7 +93,7 @@ def test_each_mark_has_the_place_of_its_number() -> None:
 
 
 def test_the_same_input_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    write_figures(comparison_figures(SMALL), tmp_path)
+    write_figures(draw_figures(comparison_figures(SMALL)), tmp_path)
     # The objects of a PDF come in any order.
     for path in (path for path in folder.iterdir() if path.suffix != ".pdf"):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
@@ -114,7 +115,7 @@ def test_any_name_is_drawn_as_text() -> None:
 def test_files_of_the_same_name_are_replaced_all_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = comparison_figures(SMALL)
+    drawn = draw_figures(comparison_figures(SMALL))
     write_figures(drawn, tmp_path)
     (tmp_path / "mine.svg").write_bytes(b"mine")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -127,7 +128,7 @@ def test_files_of_the_same_name_are_replaced_all_or_none(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(JudgeError, match="No space left"):
-        write_figures(comparison_figures(seeded(3, 40)), tmp_path)
+        write_figures(draw_figures(comparison_figures(seeded(3, 40))), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -174,7 +175,7 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
 
 
 def test_a_figure_on_a_page_follows_the_readers_scheme() -> None:
-    for figure in page_figures(comparison_figures(SMALL)):
+    for figure in page_figures(draw_figures(comparison_figures(SMALL))):
         assert "prefers-color-scheme: dark" in figure.svg
         assert not re.search(r'<rect [^>]*fill="white"', figure.svg)
         ET.fromstring(figure.svg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from support import EXAMPLES, Invoke, write_json
 from judge import rubrics
 from judge.stress.candidates import all_perturbations
 from judge.stress.report_edits import (
+    PATTERNS,
     Change,
     NotApplicable,
     Reference,
     SeededChoice,
     apply_edits,
+    findings_in,
 )
 from judge.studies import read_pair
 from judge.types import Study
@@ -90,6 +93,26 @@ def made(change: str, text: str, seed: int = 1) -> str:
         ("reordered", "Lungs clear. Heart normal.", "Heart normal. Lungs clear."),
         ("synonyms", "No evidence of edema.", "No sign of edema."),
         ("upper_case", "Größe 5 mm.", "GRÖSSE 5 MM."),
+        (
+            "terse",
+            "There is a small effusion. The lungs are clear. No edema is seen.",
+            "Small effusion. Lungs clear. No edema.",
+        ),
+        ("terse", "There is no evidence of edema.", "No edema."),
+        ("terse", "THERE ARE NO EFFUSIONS.", "NO EFFUSIONS."),
+        (
+            "verbose",
+            "THE LUNGS ARE CLEAR.",
+            "ON THIS EXAMINATION, THE LUNGS ARE CLEAR.",
+        ),
+        (
+            "spelled_numbers",
+            "A 6 mm and a 1.5 cm nodule. 21-mm mass. Old 7th rib fracture.",
+            (
+                "A six mm and a one point five cm nodule. Twenty-one-mm mass. "
+                "Old seventh rib fracture."
+            ),
+        ),
     ],
 )
 def test_a_change(change: str, before: str, after: str) -> None:
@@ -116,6 +139,14 @@ def test_a_comparison_is_turned_round_or_left_out() -> None:
         ("acuity_changed", "No acute fracture."),
         ("affirmed", "Lungs are clear. No consolidation."),
         ("reordered", "1. Lungs clear. 2. Heart normal."),
+        # "Again" and "no longer" would be lost, "both" would be said of nothing.
+        ("terse", "Effusions are again seen. There is no longer an effusion."),
+        ("terse", "The heart and both lungs are clear. Lungs are otherwise clear."),
+        ("verbose", "The examination is limited to this study. Clear lungs."),
+        # A range, a product, a year, and what is no size.
+        ("spelled_numbers", "3-4 mm, 2 x 3 cm. 1.25 cm. In 2019. T7. 5 lines."),
+        # Short words, and words that decide what is said.
+        ("slips", "Small worsening edema. Unchanged. Moderate, without resolution."),
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
@@ -185,8 +216,9 @@ def test_the_truth_is_right_for_any_text(text: str) -> None:
             continue
         edits = sorted(result[0], key=lambda edit: (edit.start, edit.end))
         assert all(one.end <= other.start for one, other in pairwise(edits)), name
-        assert (result[1] is None) == (change.group == "unchanged"), name
-        assert result[1] is None or {*result[1].categories} <= {*"abcdef"}
+        assert (not result[1]) == (change.group == "unchanged"), name
+        for error in result[1]:
+            assert {*error.categories} <= {*"abcdef"}
 
 
 def test_files_are_read_as_an_ordinary_run_reads_them(
@@ -246,3 +278,114 @@ def test_what_is_wrong_writes_nothing(
     assert done.exit_code == 2, done.stdout
     assert names in done.output
     assert sorted(tmp_path.rglob("*")) == before
+
+
+OLD = {
+    "preds.jsonl": "6d99e41871e75ac7",
+    "refs.jsonl": "9aa2ddee3ec4c5df",
+}
+"""Digests of the files of the examples before there were rewordings and several errors."""
+NEW = ("terse", "verbose", "spelled_numbers", "slips")
+
+
+def test_earlier_changes_make_what_they_made(invoke: Invoke, tmp_path: Path) -> None:
+    names = []
+    for name, change in all_perturbations().items():
+        if name not in NEW and change.group != "several":
+            names.append(name)
+    words = ("stress", "make", REFS, "--out", "made", "--changes", ",".join(names))
+    assert invoke(*words).exit_code == 0
+    for name, digest in OLD.items():
+        content = (tmp_path / "made" / name).read_bytes()
+        assert sha256(content).hexdigest()[:16] == digest, name
+    # A folder of that time has no file of the truth, and gets it.
+    truth = tmp_path / "made" / "truth.jsonl"
+    before = truth.read_bytes()
+    truth.unlink()
+    assert invoke(*words).exit_code == 0
+    assert truth.read_bytes() == before
+    truth.write_bytes(before + b"{}\n")
+    assert "truth.jsonl" in invoke(*words).stderr
+
+
+def test_the_truth_has_each_error_and_why_a_change_was_not_made(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    assert invoke("stress", "make", REFS, "--out", "made").exit_code == 0
+    lines = (tmp_path / "made" / "truth.jsonl").read_text("utf-8").splitlines()
+    truth = [json.loads(line) for line in lines]
+    references = json.loads(REFS.read_text("utf-8"))
+    assert len(truth) == len(references) * len(all_perturbations())
+    made = tmp_path / "made"
+    studies = read_pair(str(made / "preds.jsonl"), str(made / "refs.jsonl"))
+    fields = {study.study_id: study.fields for study in studies}
+    assert {line["study_id"] for line in truth if line["made"]} == {*fields}
+    for line in truth:
+        if not line["made"]:
+            assert line["why_not"]
+            continue
+        of_run = fields[line["study_id"]]
+        assert len(line["errors"]) == of_run["k"]
+        wanted = [",".join(sorted(error["categories"])) for error in line["errors"]]
+        assert ";".join(wanted) == (of_run.get("truth") or "")
+        if line["group"] == "several":
+            assert line["change"] == f"errors_{of_run['k']}"
+
+
+def test_a_group_names_its_changes_and_their_base(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    words = ("stress", "make", REFS, "--out", "made", "--changes", "hostile,errors_3")
+    assert invoke(*words).exit_code == 0
+    lines = (tmp_path / "made" / "truth.jsonl").read_text("utf-8").splitlines()
+    names = {json.loads(line)["change"] for line in lines}
+    assert names == {"errors_1", "errors_3", "instruction", "delimiters", "fake_reply"}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(reports, st.integers(1, 5))
+def test_several_errors_are_of_different_findings_and_leave_a_sentence(
+    text: str, seed: int
+) -> None:
+    report = Reference(text)
+    earlier: set[str] = set()
+    for n in range(2, 6):
+        try:
+            edits, errors = result_of(f"errors_{n}", text, seed)
+        except NotApplicable:
+            earlier = set()
+            continue
+        findings = [error.finding for error in errors]
+        assert len({*findings}) == len(findings) == n
+        # One error more is added to those before, which stay as they are.
+        assert earlier <= {*findings}
+        earlier = {*findings}
+        after = apply_edits(text, edits)
+        assert [one.text for one in report.sentences if one.text in after]
+        assert ".." not in after or ".." in text
+        # What is made up is in an area of which the reference says nothing.
+        assert not ("mediasti" in text.lower() and "is widened" in after)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(reports, st.integers(1, 5))
+def test_a_rewording_keeps_findings_sides_denials_and_sizes(
+    text: str, seed: int
+) -> None:
+    for name in ("terse", "verbose", "slips"):
+        try:
+            after = made(name, text, seed)
+        except NotApplicable:
+            continue
+        assert after != text
+        for pattern in ("side", "negated", "degree", "measure", "compares"):
+            found = [match[0].lower() for match in PATTERNS[pattern].finditer(text)]
+            kept = [match[0].lower() for match in PATTERNS[pattern].finditer(after)]
+            assert kept == found, name
+        if name != "slips":
+            # "Heart enlarged" is not among the words of the vocabulary.
+            before = {finding.name for finding in findings_in(text)} - {"cardiomegaly"}
+            kept_findings = {finding.name for finding in findings_in(after)}
+            assert kept_findings - {"cardiomegaly"} == before, name
+        else:
+            assert sorted(after) == sorted(text)

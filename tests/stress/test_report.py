@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,117 @@ def test_every_rate_is_that_of_loops_over_the_answers(
         assert sum(
             row[effect] for effect in ("fewer", "more", "other", "unreadable")
         ) == sum(hits)
+
+
+def most_matched(truths: list[set[str]], said: list[str]) -> int:
+    """The most errors put in that have an error said of their own, by trying all orders."""
+    best = 0
+    for order in permutations(range(len(truths))):
+        left = list(said)
+        hits = 0
+        for at in order:
+            # The rarest first would not always do: each choice is tried by another order.
+            for category in sorted(truths[at], key=left.count):
+                if category in left:
+                    left.remove(category)
+                    hits += 1
+                    break
+        best = max(best, hits)
+    return best
+
+
+def test_several_errors_are_counted_and_matched_one_by_one(
+    made: Path, tmp_path: Path
+) -> None:
+    path = judged(made, tmp_path / "run", at_random(5))
+    report = judge.stress_report(path).plain()
+    records = {record["study_id"]: record for record in RunFolder.open(path).records()}
+    assert [row["change"] for row in report["several"]] == [
+        f"errors_{n}" for n in range(2, 6)
+    ]
+    hits = total = 0
+    for row in report["several"]:
+        of_row = [r for r in records.values() if r["fields"]["change"] == row["change"]]
+        read = [r for r in of_row if said_of(r) is not None]
+        said = [[category for category, _ in said_of(r) or ()] for r in read]
+        n = int(row["change"][-1])
+        assert (row["made"], row["n"]) == (len(of_row), len(read))
+        assert row["put_in"] == n
+        assert row["counted"]["mean"] == pytest.approx(sum(map(len, said)) / len(said))
+        assert row["found"]["k"] == sum(map(bool, said))
+        assert row["all_counted"]["k"] == sum(len(one) == n for one in said)
+        matched = 0
+        for record, categories in zip(read, said, strict=True):
+            truths = [
+                {*truth.split(",")} for truth in record["fields"]["truth"].split(";")
+            ]
+            assert len(truths) == n
+            matched += most_matched(truths, categories)
+        right = row["right_category"]
+        assert (right["k"], right["n"]) == (matched, n * len(read))
+        hits, total = hits + matched, total + n * len(read)
+    assert hits > 0
+    whole = report["several_all"]["right_category"]
+    assert (whole["k"], whole["n"]) == (hits, total)
+
+
+def test_a_changed_reading_says_what_it_was_and_is(
+    invoke: Invoke, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = judged(made, tmp_path / "run", at_random(4))
+    report = judge.stress_report(path).plain()
+    records = {record["study_id"]: record for record in RunFolder.open(path).records()}
+    assert len(report["hostile"]) > 5
+    for row in report["hostile"]:
+        assert row["id"] == f"{row['study']}/{row['change']}"
+        assert row["base"] == f"{row['study']}/errors_1"
+        for part, name in (("before", row["base"]), ("after", row["id"])):
+            said = said_of(records[name])
+            if said is None:
+                assert row["effect"] == "unreadable"
+                assert {*row[part].values()} == {None}
+                continue
+            assert row[part]["errors"] == len(said)
+            assert row[part]["level"] == sum(level for _, level in said)
+            assert row[part]["score"] == records[name]["measures"]["green"]
+    words = ("stress", "report", path, "--table", "changed")
+    rows = list(csv.DictReader(io.StringIO(invoke(*words, "--format", "csv").stdout)))
+    assert len(rows) == len(report["hostile"])
+    assert " of " not in invoke(*words).stdout.splitlines()[0]
+    monkeypatch.setattr("judge.tables.stress._MOST_CHANGED", 5)
+    assert f"5 of {len(rows)}" in invoke(*words).stdout
+
+
+def test_what_could_not_be_made_is_in_the_report_of_the_folder(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    assert invoke("stress", REFS, "--out", "made", *FEW).exit_code == 0
+    truth = [
+        json.loads(line)
+        for line in (tmp_path / "made" / "truth.jsonl").read_text().splitlines()
+    ]
+    (run_,) = runs_in(tmp_path / "made")
+    for source in ("made", run_.path):
+        printed = invoke("stress", "report", source, "--format", "json").stdout
+        found = {row["change"]: row for row in json.loads(printed)["not_made"]}
+        assert {*found} == {line["change"] for line in truth}
+        for name, row in found.items():
+            lines = [line for line in truth if line["change"] == name]
+            assert row["made"] == sum(line["made"] for line in lines)
+            assert row["not_made"] == len(lines) - row["made"]
+            assert sum(row["reasons"].values()) == row["not_made"]
+    assert found["denied"]["not_made"] > 0
+    shown = invoke("stress", "report", "made", "--table", "not_made").stdout
+    assert "no sentence says of one known finding" in shown
+    # A folder of a time before the file, and one whose file is damaged.
+    path = tmp_path / "made" / "truth.jsonl"
+    path.write_text("{}\n")
+    done = invoke("stress", "report", "made")
+    assert done.exit_code == 2
+    assert "truth.jsonl" in done.stderr
+    path.unlink()
+    done = invoke("stress", "report", "made", "--format", "json")
+    assert json.loads(done.stdout)["not_made"] is None
 
 
 @pytest.mark.parametrize(
