@@ -28,9 +28,17 @@ from judge.address import is_loopback
 from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparison_routes, jobs, readings, runs
+from judge.service import (
+    ProblemError,
+    annotation_routes,
+    comparison_routes,
+    jobs,
+    readings,
+    runs,
+)
 from judge.service.catalogue import Catalogue
 from judge.service.comparisons import Comparisons
+from judge.service.judges import Judges
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError
@@ -70,12 +78,18 @@ def application(settings: ServiceSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        parts = (Catalogue(settings), jobs.Jobs(settings), Comparisons())
-        service = app.state.service = Service(settings, *parts)
+        service = app.state.service = Service(
+            settings=settings,
+            catalogue=Catalogue(settings),
+            jobs=jobs.Jobs(settings),
+            comparisons=Comparisons(),
+            judges=Judges(settings),
+        )
         service.jobs.start_all()
         try:
             yield
         finally:
+            await service.judges.close()
             await service.jobs.close()
             await service.comparisons.close()
 
@@ -91,7 +105,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     app.add_middleware(GZipMiddleware)
-    for module in (runs, readings, comparison_routes):
+    for module in (annotation_routes, runs, readings, comparison_routes):
         app.include_router(module.routes)
     app.include_router(routes)
     return Guard(app, settings)

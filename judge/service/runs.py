@@ -9,7 +9,7 @@ import shutil
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,7 +79,7 @@ def list_judges(service: ServiceDep) -> Response:
     judges = []
     for name in service.settings.allowed:
         ledger, left = Ledger(*service.settings.ledger(name)), None
-        with suppress(JudgeError):  # a run says why it cannot be read
+        with closing(ledger), suppress(JudgeError):  # a run says why it cannot be read
             left = ledger.left()
         budget = {"budget": ledger.limit, "left": left}
         judges.append({"name": name, "built_in": name == LEXICON, **budget})
