@@ -10,11 +10,13 @@ from fastapi import APIRouter, Body, Request
 from fastapi.responses import Response
 
 from judge import rubrics
-from judge.service import ProblemError
+from judge.service import ProblemError, examples
 from judge.service.asked import annotation_of, cost_of, studies_of
-from judge.service.judges import OpenJudge
+from judge.service.checks import check as checked
+from judge.service.judges import OpenJudge, run_settings
 from judge.service.questions import (
     AnnotationAnswer,
+    CheckAnswer,
     JudgeShown,
     OneStudy,
     Question,
@@ -23,14 +25,23 @@ from judge.service.questions import (
 )
 from judge.service.service import JSON, JsonRoute, ServiceDep, as_problem
 from judge.service.settings import ServiceSettings
+from judge.types import JudgeError
 
 T = TypeVar("T")
+_EXAMPLE_OF_ANNOTATIONS = examples.answered(examples.ANNOTATIONS)
+_EXAMPLE_OF_CHECK = examples.answered(examples.CHECK)
 routes = APIRouter(tags=["annotations"], route_class=JsonRoute)
 
 
-@routes.post("/v1/annotations", response_model=AnnotationAnswer)
+@routes.post(
+    "/v1/annotations",
+    response_model=AnnotationAnswer,
+    responses=_EXAMPLE_OF_ANNOTATIONS,
+)
 async def annotate(
-    question: Annotated[Question, Body()], request: Request, service: ServiceDep
+    question: Annotated[Question, Body(openapi_examples=examples.QUESTIONS)],
+    request: Request,
+    service: ServiceDep,
 ) -> Response:
     """Judge one study, or up to 100, and answer with what the judge says of each.
 
@@ -42,6 +53,26 @@ async def annotate(
     judge = await service.judges.of(question)
     with judge.used():
         return await _unless_gone(request, _annotations(judge, question))
+
+
+@routes.post("/v1/check", response_model=CheckAnswer, responses=_EXAMPLE_OF_CHECK)
+async def check(
+    question: Annotated[Question, Body(openapi_examples=examples.QUESTIONS)],
+    service: ServiceDep,
+) -> Response:
+    """Show what the same body would ask at `/v1/annotations`, and what it may cost.
+
+    Shows each study as the judge would get it and why one cannot be judged; names what is odd, and
+    says whether the judge's key is there. No judge is asked, and nothing is paid.
+    """
+    check_names(service.settings, question)
+    asked = studies_of(question, question.inputs)
+    settings = run_settings(question, service.settings)
+    try:
+        found = await asyncio.to_thread(checked, asked, settings, service.settings)
+    except JudgeError as error:
+        raise ProblemError(422, str(error)) from error
+    return Response(found.model_dump_json(), media_type=JSON)
 
 
 async def _annotations(

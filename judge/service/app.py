@@ -5,6 +5,7 @@ Every request passes `Guard` first, which checks its host, token, origin and siz
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import socket
@@ -55,6 +56,7 @@ _NO_TELEMETRY: Any = {
 }
 _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
+_BODY_SECONDS = 30.0
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"  # browsers send a cookie to every port of a host
@@ -129,10 +131,25 @@ class Guard:
         is_upload = (scope["method"], scope["path"]) == ("POST", "/v1/runs")
         limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
+        is_whole = is_late = False
+        # An upload may take its time; whoever drips another body holds a connection for nothing.
+        deadline = None
+        if not is_upload:
+            deadline = asyncio.get_running_loop().time() + _BODY_SECONDS
 
         async def counted() -> Message:  # a request need not state its length
-            nonlocal n_bytes
-            message = await receive()
+            nonlocal n_bytes, is_whole, is_late
+            if is_whole:  # what comes now is the end of the connection
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                is_late = True
+                raise HTTPException(
+                    408, f"The body did not arrive within {_BODY_SECONDS:g} seconds."
+                ) from None
+            is_whole = not message.get("more_body", False)
             n_bytes += len(message.get("body", b""))
             if n_bytes > limit:
                 raise HTTPException(413, f"The request is larger than {limit:,} bytes.")
@@ -144,7 +161,7 @@ class Guard:
                 headers.update(_HEADERS)
                 if not scope["path"].startswith("/assets/"):
                     headers["Cache-Control"] = "no-store"
-                if n_bytes > limit:
+                if n_bytes > limit or is_late:
                     headers["Connection"] = "close"
             await send(message)
 

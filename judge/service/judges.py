@@ -34,6 +34,7 @@ from judge.types import Failed, JudgeError, Study
 
 _LOG = logging.getLogger("judge.service")
 _MOST_OPEN = 32
+_MOST_SIGNATURES = 1000
 _USUAL_RUBRIC = "green"
 # Somebody waits for the answer: a server that is gone for longer is said to be, not waited for.
 _MAX_OUTAGE = 20.0
@@ -82,6 +83,7 @@ class OpenJudge:
         self._background = BackgroundJudge(session)
         self._was_asked = False
         self._n_users = 0
+        self._signatures: dict[str, str] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -140,9 +142,20 @@ class OpenJudge:
             return _unjudged(row, study, Failed("not judged", str(error)))
 
     def _signature(self, asked: AskedStudies) -> str:
-        """Return all that changes a number, as a run's signature has it."""
-        identity = self.session.identity(asked.studies, class_source="none")
-        return signature_line(identity.signature_parts(without=_OF_STUDIES))
+        """Return all that changes a number, as a run's signature has it.
+
+        To make it takes longer than all else here: the schema of the replies is a part of it.
+        """
+        studies, judge = asked.studies, self.session.judge
+        sent = sorted(judge.sent_sampling.items())
+        key = repr((judge.mode, sent, studies.section, studies.judge_context))
+        if key not in self._signatures:
+            if len(self._signatures) >= _MOST_SIGNATURES:
+                self._signatures.clear()
+            identity = self.session.identity(studies, class_source="none")
+            parts = identity.signature_parts(without=_OF_STUDIES)
+            self._signatures[key] = signature_line(parts)
+        return self._signatures[key]
 
     def close(self) -> None:
         """Ask nothing more, wait a little for the answers under way, and let go of the judge."""
@@ -159,6 +172,21 @@ class OpenJudge:
                 await self.session.landed()
 
 
+def run_settings(question: QuestionSettings, service: ServiceSettings) -> RunSettings:
+    """Return the settings of a run that asks the same."""
+    address = service.judges.get(question.judge)
+    return RunSettings(
+        rubric=question.rubric,
+        judge=question.judge,
+        max_tokens=question.max_tokens,
+        temperature=question.temperature,
+        reply=question.reply,
+        reask=question.reask,
+        base_url=[address] if address else [],
+        max_outage=_MAX_OUTAGE,
+    )
+
+
 class Judges:
     """The judges of a service that answer single questions, the latest used last."""
 
@@ -173,7 +201,7 @@ class Judges:
         Raises `ProblemError` 422 where it does not take the settings, and 503 where it cannot be
         loaded or too many are in use.
         """
-        settings = self._run_settings(question)
+        settings = run_settings(question, self._settings)
         key = settings.model_dump_json()
         found = self._open.get(key)
         if found is None:
@@ -185,19 +213,6 @@ class Judges:
         self._open.pop(key, None)
         self._open[key] = found
         return found
-
-    def _run_settings(self, question: QuestionSettings) -> RunSettings:
-        address = self._settings.judges.get(question.judge)
-        return RunSettings(
-            rubric=question.rubric,
-            judge=question.judge,
-            max_tokens=question.max_tokens,
-            temperature=question.temperature,
-            reply=question.reply,
-            reask=question.reask,
-            base_url=[address] if address else [],
-            max_outage=_MAX_OUTAGE,
-        )
 
     async def _make_room(self) -> None:
         """Close the judge that was not used for longest, where there is no room for another."""

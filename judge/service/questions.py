@@ -196,6 +196,57 @@ Question = Annotated[
 """The body of a request: one study with its settings, or `studies` and their settings."""
 
 
+class CheckedStudy(BaseModel):
+    """A study as the judge would get it, and why it cannot be judged where it cannot."""
+
+    id: str
+    reference: str
+    candidate: str
+    context: dict[str, str] = Field(
+        description="What the judge would be shown of the patient."
+    )
+    prior: str | None
+    unjudged: str | None = Field(description="Why it cannot be judged; null if it can.")
+
+
+class CheckedRequests(BaseModel):
+    """What asking would take: answers that are there already cost nothing.
+
+    Dollars are null where the model's price is not known. `typical_dollars` counts answers as long
+    as the latest in the cache; `most_dollars` the longest there can be, asked again where they
+    cannot be read.
+    """
+
+    to_send: int
+    from_cache: int
+    repeated: int = Field(
+        description="Questions that are asked once for several studies."
+    )
+    further: int = Field(description="At the most so many follow from the answers.")
+    tokens_in: int
+    typical_dollars: float | None
+    most_dollars: float | None
+
+
+class CheckAnswer(BaseModel):
+    """What would be judged, and what that may cost. Nobody was asked."""
+
+    rubric: str
+    judge: str = Field(description="Its name, and whether it ends soon.")
+    missing_key: str | None = Field(
+        description="The variable of the judge's key, if the owner has not set it."
+    )
+    section: str
+    n_studies: int
+    n_unjudged: int
+    n_empty_candidates: int
+    notes: list[str]
+    requests: CheckedRequests | None = Field(
+        description="Null for the built-in judge, which sends none."
+    )
+    studies: list[CheckedStudy]
+
+
 class JudgeShown(BaseModel):
     """Who judged, and what is to be known of it."""
 

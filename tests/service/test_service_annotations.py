@@ -322,3 +322,73 @@ def test_what_is_no_json_is_refused_in_a_sentence(shared_service: Served) -> Non
         assert "application/json" in is_problem(refused, 415)
     assert api.post(PATH, json=PAIR).status_code == 200
     assert "Traceback" not in shared_service.said
+
+
+# Checks and the documentation
+
+
+def test_a_check_says_what_would_be_asked_and_asks_nobody(asked: Any) -> None:
+    service, model = asked
+    answer(service, judge=MODEL, **about("study-0301"))
+    before = model.stats().requests
+    studies = [about("study-0301"), about("study-0302"), about("study-0302")]
+    studies[2]["id"] = "again"
+    studies += [{"reference": "Unchanged.", "candidate": ""}, {**PAIR, "reference": ""}]
+    body = {"judge": MODEL, "studies": studies}
+    got = service.client.post("/v1/check", json=body)
+    assert got.status_code == 200, got.text
+    found = got.json()
+    counts = ("n_studies", "n_unjudged", "n_empty_candidates")
+    assert [found[name] for name in counts] == [5, 1, 1]
+    requests = found["requests"]
+    assert (requests["to_send"], requests["from_cache"]) == (2, 1)
+    assert requests["repeated"] == 1
+    assert 0 < requests["typical_dollars"] < requests["most_dollars"]
+    assert any("compares" in note for note in found["notes"])
+    assert any("empty" in note for note in found["notes"])
+    assert [study["unjudged"] is None for study in found["studies"]] == (
+        [True] * 4 + [False]
+    )
+    assert model.stats().requests == before
+    is_problem(service.client.post("/v1/check", json={**body, "out": "x"}), 422)
+    is_problem(service.client.post("/v1/check", json={**PAIR, "judge": "o3"}), 403)
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a JSON value as FastAPI documents it, without what is null."""
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: without_nulls(each) for name, each in value.items() if each is not None
+    }
+
+
+def test_the_documented_examples_are_questions_and_their_answers(
+    shared_service: Served,
+) -> None:
+    paths = shared_service.client.get("/openapi.json").json()["paths"]
+    for path in (PATH, "/v1/check"):
+        described = paths[path]["post"]
+        (content,) = described["requestBody"]["content"].values()
+        examples = content["examples"]
+        got: dict[str, Any] = {}
+        for name, example in examples.items():
+            answered = shared_service.client.post(path, json=example["value"])
+            assert answered.status_code == 200, answered.text
+            got[name] = without_nulls(answered.json())
+        shown = described["responses"]["200"]["content"]["application/json"]["example"]
+        found = got["several"]
+        if path == "/v1/check":
+            shown["judge"] = found["judge"]
+            assert found == shown
+            continue
+        assert list(found) == list(shown)
+        assert found["cost"] == shown["cost"]
+        for one, other in zip(found["annotations"], shown["annotations"], strict=True):
+            assert list(one) == list(other)
+            for name in ("id", "outcome", "reason", "detail"):
+                assert one.get(name) == other.get(name)
+            for name, value in other.get("measures", {}).items():
+                assert one["measures"][name] == value
