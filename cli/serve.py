@@ -76,6 +76,15 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
     callback=key_values(),
     help="The most that an allowed judge may cost in all, also after a restart (repeatable).",
 )
+@_runs_option(
+    "--concurrency",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    help=(
+        "How many questions of POST /v1/annotations a model behind an API is sent at a time. "
+        "Default: as many as come, up to 256."
+    ),
+)
 @cache_option(group="Runs")
 @_runs_option(
     "--max-upload",
@@ -94,6 +103,7 @@ def serve(
     runs: tuple[Path, ...],
     judges: Mapping[str, str | None],
     budgets: Mapping[str, str | None],
+    concurrency: int | None,
     cache: Path | None,
     max_upload: int,
 ) -> None:
@@ -126,6 +136,7 @@ def serve(
         cache=cache,
         token=token,
         max_upload=max_upload * MEGABYTE,
+        concurrency=concurrency,
     )
     try:
         from judge.service import app

@@ -132,7 +132,10 @@ def _check_depth(text: str) -> None:
         return
     depth = 0
     # A string that has brackets is one token of its own.
-    for token in _BRACKETS.findall(text):
+    for found in _BRACKETS.finditer(
+        text
+    ):  # not all at once: the depth may end it early
+        token = found[0]
         if token in ("[", "{"):
             depth += 1
         elif token in ("]", "}"):

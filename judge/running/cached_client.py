@@ -166,6 +166,12 @@ class _Flight:
                 self.stop.set("nobody waits for the answer")
 
 
+class UnaffordableError(AskError):
+    """There is no money for this question; others may be cheaper, or asked when there is."""
+
+    is_free = True
+
+
 class _Payment:
     """What one request may cost: set aside before it is sent, and settled when its cost is known.
 
@@ -218,11 +224,13 @@ class CachedClient:
         budget: SpendingLimit | None = None,
         spending: UnansweredRequests | None = None,
         unanswerable: Mapping[str, StudyError] = MappingProxyType({}),
+        is_shared: bool = False,
     ) -> None:
         """Make a client for one run, whose counts are `progress` and whose end is `stop`.
 
         `kind` is that of all its questions; `spending` has what a `budget` sets aside on disk;
-        `unanswerable` are keys of questions that can have no answer.
+        `unanswerable` are keys of questions that can have no answer. Where the budget has no room
+        for a question the run stops; for one that `is_shared` that question alone has no answer.
         """
         self._judge = plan.judge
         self._policy = plan.policy
@@ -234,6 +242,7 @@ class CachedClient:
         self._budget = budget
         self._spending = spending
         self._unanswerable = unanswerable
+        self._is_shared = is_shared
         self._prices = Prices.of(plan.judge)
         self._limiter = Limiter(plan.concurrency, plan.policy.max_outage)
         if isinstance(plan.judge, HostedJudge):
@@ -246,6 +255,7 @@ class CachedClient:
         self._outage = wait_random(0, min(_LONGEST_PAUSE, between))
         self._flights: dict[str, _Flight] = {}
         self._paying = 0
+        self._reserving = asyncio.Lock()
 
     async def answer(self, question: StudyQuestion) -> CachedAnswer:
         """Return the answer to a question, on disk by then; raises an `AskError` without one."""
@@ -496,14 +506,25 @@ class CachedClient:
     async def _reserve(
         self, budget: SpendingLimit, question: StudyQuestion, stop: StopSignal
     ) -> _Payment:
-        """Set aside what a request can cost; stops the run where there is no money for it."""
+        """Set aside what a request can cost; ends the run where there is no money for it.
+
+        Raises `UnaffordableError` instead where many share the judge.
+        """
         most = self._prices.at_most(question.request)
-        while why := budget.reserve(most):
-            # Answers under way may cost less than their most, which gives the budget room again.
-            if not self._paying:
-                self._stop.set(why)
-            await self._sleep(_BUDGET_PAUSE, stop)
-        self._paying += 1
+        with self._stop.ends_waiting(), stop.ends_waiting():
+            # One at a time: to look is a transaction where the budget is kept on disk.
+            await self._reserving.acquire()
+        try:
+            while why := budget.reserve(most):
+                # Answers under way may cost less than their most: the budget has room again.
+                if not self._paying and self._is_shared:
+                    raise UnaffordableError("over budget", why)
+                if not self._paying:
+                    self._stop.set(why)
+                await self._sleep(_BUDGET_PAUSE, stop)
+            self._paying += 1
+        finally:
+            self._reserving.release()
         return _Payment(most, budget, self._spending, self._answers)
 
     async def _sleep(self, seconds: float, stop: StopSignal) -> None:

@@ -74,6 +74,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         budget: What its answers may cost; None without a limit.
         runner: The event loop of all runs of a block `kept_open`; None where each has its own.
         progress, stop: The counts and the end of the run that `begin` began.
+        is_shared: Whether many ask who know nothing of each other: a question that the budget has
+            no room for fails alone, and does not end what the others ask.
         batches, unanswerable, asked_before: What batches brought: their records, the questions
             that can have no answer, and what was spent on them.
     """
@@ -99,6 +101,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy, self.repeat = policy, repeat
+        self.is_shared = False
         self.plan = AskingPlan(rubric=rubric, judge=judge, policy=policy, repeat=repeat)
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
@@ -323,6 +326,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             budget=self.budget,
             spending=self._spending,
             unanswerable=self.unanswerable,
+            is_shared=self.is_shared,
         )
 
     def conclude(self) -> None:

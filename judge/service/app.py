@@ -5,6 +5,7 @@ Every request passes `Guard` first, which checks its host, token, origin and siz
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import socket
@@ -30,6 +31,7 @@ from judge.plugins import version
 from judge.readers.sample import SAMPLE
 from judge.service import (
     ProblemError,
+    annotation_routes,
     comparison_routes,
     jobs,
     moving_routes,
@@ -39,6 +41,7 @@ from judge.service import (
 from judge.service.catalogue import Catalogue
 from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
+from judge.service.judges import Judges
 from judge.service.moving import ReadersAtWork, RunMoves
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import MEGABYTE, ServiceSettings
@@ -57,6 +60,7 @@ _NO_TELEMETRY: Any = {
 _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
 _UPLOADS = ("/v1/runs", "/v1/runs/check")
+_BODY_SECONDS = 30.0
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"  # browsers send a cookie to every port of a host
@@ -90,11 +94,13 @@ def application(settings: ServiceSettings) -> ASGIApp:
             checks=RunChecks(settings),
             readers=readers,
             moves=RunMoves(settings, catalogue, comparisons, readers),
+            judges=Judges(settings),
         )
         service.jobs.start_all()
         try:
             yield
         finally:
+            await service.judges.close()
             await service.jobs.close()
             await service.comparisons.close()
 
@@ -110,7 +116,13 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     app.add_middleware(GZipMiddleware)
-    for module in (runs, moving_routes, readings, comparison_routes):
+    for module in (
+        annotation_routes,
+        runs,
+        moving_routes,
+        readings,
+        comparison_routes,
+    ):
         app.include_router(module.routes)
     app.include_router(routes)
     return Guard(app, settings)
@@ -134,10 +146,25 @@ class Guard:
         is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
         limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
+        is_whole = is_late = False
+        # An upload may take its time; whoever drips another body holds a connection for nothing.
+        deadline = None
+        if not is_upload:
+            deadline = asyncio.get_running_loop().time() + _BODY_SECONDS
 
         async def counted() -> Message:  # a request need not state its length
-            nonlocal n_bytes
-            message = await receive()
+            nonlocal n_bytes, is_whole, is_late
+            if is_whole:  # what comes now is the end of the connection
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                is_late = True
+                raise HTTPException(
+                    408, f"The body did not arrive within {_BODY_SECONDS:g} seconds."
+                ) from None
+            is_whole = not message.get("more_body", False)
             n_bytes += len(message.get("body", b""))
             if n_bytes > limit:
                 raise HTTPException(413, f"The request is larger than {limit:,} bytes.")
@@ -149,7 +176,7 @@ class Guard:
                 headers.update(_HEADERS)
                 if not scope["path"].startswith("/assets/"):
                     headers["Cache-Control"] = "no-store"
-                if n_bytes > limit:
+                if n_bytes > limit or is_late:
                     headers["Connection"] = "close"
             await send(message)
 

@@ -10,7 +10,7 @@ import shutil
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,7 +92,7 @@ def list_judges(service: ServiceDep) -> Response:
     judges = []
     for name in service.settings.allowed:
         ledger, left = Ledger(*service.settings.ledger(name)), None
-        with suppress(JudgeError):  # a run says why it cannot be read
+        with closing(ledger), suppress(JudgeError):  # a run says why it cannot be read
             left = ledger.left()
         choices = backends.choices_of(name, service.settings.judges.get(name))
         judges.append(

@@ -2,15 +2,17 @@
 
 `.jobs/spent.sqlite` in the folder of new runs has a row for each judge: the US dollars that its
 answers have cost. An answer under way counts at its highest price, also after its process was
-killed, since it may be billed.
+killed, since it may be billed. No transaction waits for the disk: a power cut may lose those of the
+last seconds, a killed process loses none.
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from judge.types import JudgeError, Usage
 
 FILE = "spent.sqlite"
 _BUSY_SECONDS = 30.0
+_JOURNAL = """PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = NORMAL;"""
 _TABLE = """CREATE TABLE IF NOT EXISTS spent
     (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
 _CHANGE = """UPDATE spent SET dollars = max(0, dollars + ?1)
@@ -31,8 +35,9 @@ class Ledger(SpendingLimit):
     """The budget of one judge, kept in its row of the table at `path`.
 
     `max_cost` limits this run beside the budget, which all runs of the judge share.
-    Each change is one transaction, so that the processes of runs share the sum. Raises
-    `JudgeError` where that cannot be read or written.
+    Each change is one transaction, so that the processes of runs share the sum. Threads may share
+    one; `close` lets go of the table, which the next use opens again. Raises `JudgeError` where
+    the table cannot be read or written.
     """
 
     def __init__(
@@ -49,6 +54,13 @@ class Ledger(SpendingLimit):
         self.notes_unanswered = max_cost is not None
         self.path = Path(path)
         self.judge = judge
+        self._table: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of the table."""
+        with self._lock:
+            self._close()
 
     @property
     def spent(self) -> float:
@@ -97,23 +109,39 @@ class Ledger(SpendingLimit):
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        """Return the table with the judge's row, in a transaction."""
+        with self._lock:
+            try:
+                if self._table is None:
+                    self._table = self._opened()
+                with self._table as table:  # the transaction, which begins with INSERT
+                    insert = "INSERT OR IGNORE INTO spent VALUES (?, 0)"
+                    table.execute(insert, (self.judge,))
+                    yield table
+            except (OSError, sqlite3.Error) as error:
+                self._close()
+                raise JudgeError(
+                    f"the spending in .jobs/{FILE} of the folder of runs cannot be read "
+                    f"({error}); to count from 0, remove it and lower --budget by the dollars spent"
+                ) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        table = sqlite3.connect(
+            self.path, timeout=_BUSY_SECONDS, check_same_thread=False
+        )
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS)
-            with (
-                closing(opened),
-                opened as table,
-            ):  # the transaction, which begins with INSERT
-                table.execute(_TABLE)
-                table.execute(
-                    "INSERT OR IGNORE INTO spent VALUES (?, 0)", (self.judge,)
-                )
-                yield table
-        except (OSError, sqlite3.Error) as error:
-            raise JudgeError(
-                f"the spending in .jobs/{FILE} of the folder of runs cannot be read ({error}); to "
-                "count from 0, remove it and lower --budget by the dollars spent"
-            ) from error
+            table.executescript(_JOURNAL)
+            table.execute(_TABLE)
+        except sqlite3.Error:
+            table.close()
+            raise
+        return table
+
+    def _close(self) -> None:
+        if self._table is not None:
+            self._table.close()
+            self._table = None
 
 
 MEGABYTE = 2**20
@@ -127,7 +155,9 @@ class ServiceSettings:
 
     New runs are written below the first of the folders `runs`; `named` are run folders anywhere.
     `judges` maps each allowed judge besides the built-in one to the address of its server, None for
-    the usual one; `budgets` are US dollars by judge, `max_upload` is in bytes.
+    the usual one; `budgets` are US dollars by judge, `max_upload` is in bytes. `concurrency` is how
+    many questions about single studies a judge behind an API is asked at a time, None for as many
+    as come.
     """
 
     runs: tuple[Path, ...]
@@ -137,6 +167,7 @@ class ServiceSettings:
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
+    concurrency: int | None = None
 
     @property
     def allowed(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from judge.manifest import RunSummary, SummaryBlock
 from judge.rubrics.contract import Rubric
@@ -32,7 +32,12 @@ from judge.types import (
 if TYPE_CHECKING:
     import pandas as pd
 
-OUTCOMES = {Scored: "scored", Unparsed: "unparsed", Failed: "failed"}
+OutcomeName = Literal["scored", "unparsed", "failed"]
+OUTCOMES: dict[type[Outcome], OutcomeName] = {
+    Scored: "scored",
+    Unparsed: "unparsed",
+    Failed: "failed",
+}
 FIXED_TEXTS = ("study_id", "study_class", "outcome", "reason", "warnings")
 FIXED = (*FIXED_TEXTS, "class_inferred")
 """The columns that every table has, whatever the rubric and the fields."""

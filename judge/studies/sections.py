@@ -223,13 +223,10 @@ def read_reports(
     split: dict[str, SplitReport] = {}
     for at, study_id in enumerate(table.frame.index):
         texts = {part: column[at] for part, column in columns.items()}
-        parts = None
-        if not says_nothing(texts[WHOLE]):
-            parts = split_report(str(texts[WHOLE]))
+        parts = _split(texts[WHOLE])
         if parts is not None and parts.has_headings:
             split[study_id] = parts
-        row = _sections_of(texts, parts, are_candidates=are_candidates)
-        row[WHOLE_REPORT] = _whole_report(texts[WHOLE], row)
+        row = _row(texts, parts, are_candidates=are_candidates)
         is_null = null_is_missing and all(text is None for text in texts.values())
         if are_candidates and not is_null:
             _fill_with_empty(row, fields)
@@ -239,6 +236,35 @@ def read_reports(
         rows, index=table.frame.index, columns=list(SECTION_NAMES), dtype=object
     )
     return Reports(sections, split, n_whole)
+
+
+def judged_text(report: str, section: str, *, is_candidate: bool = False) -> str | None:
+    """Return what is judged of a report in one piece, by the rules of `read_reports`.
+
+    None for a reference that lacks the section, or says nothing; such a candidate is empty.
+    """
+    texts: dict[str, str | None] = dict.fromkeys(_SECTION_ROLES)
+    texts[WHOLE] = _tidy(report)
+    row = _row(texts, _split(texts[WHOLE]), are_candidates=is_candidate)
+    if is_candidate:
+        _fill_with_empty(row, {WHOLE: "candidate"})
+    return row[section]
+
+
+def _split(whole: str | None) -> SplitReport | None:
+    """Return the parts of a report in one piece; None where it says nothing."""
+    if says_nothing(whole):
+        return None
+    return split_report(str(whole))
+
+
+def _row(
+    texts: Mapping[str, str | None], parts: SplitReport | None, *, are_candidates: bool
+) -> dict[str, str | None]:
+    """Return the sections of one report, and the whole of it, by their names."""
+    row = _sections_of(texts, parts, are_candidates=are_candidates)
+    row[WHOLE_REPORT] = _whole_report(texts[WHOLE], row)
+    return row
 
 
 def _sections_of(
@@ -304,11 +330,16 @@ def _texts(table: InputTable, name: str | None) -> list[str | None]:
         if value is None:
             texts.append(None)
         elif isinstance(value, str):
-            texts.append(value.replace("\r\n", "\n").replace("\r", "\n").strip())
+            texts.append(_tidy(value))
         else:
             which = f"{table.name}: {name!r} of study {study_id!r}"
             raise JudgeError(f"{which} {_not_a_text(value)}")
     return texts
+
+
+def _tidy(text: str) -> str:
+    """Return a report with one kind of line ends, and nothing blank around it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _not_a_text(value: object) -> str:
