@@ -125,7 +125,8 @@ def _axes(
     help="The folder of all runs. Default: that of FILE, or judge-runs/NAME for NAME.yaml.",
 )
 @table_option(
-    ["leaderboard", "errors", "tests", "ranks", "correlations"], group="Output"
+    ["summary", "leaderboard", "errors", "tests", "ranks", "correlations"],
+    group="Output",
 )
 @format_option(["table", "md", "latex", "csv", "json"], group="Output")
 def run(

@@ -32,8 +32,8 @@ COMMANDS = {
     ),
     "readings": "judge import makes runs of radiologists' readings",
     "reviews": (
-        "judge serve shows the judge's precision on the page of a run, whose folder has every "
-        "review in reviews.jsonl"
+        "judge runs export RUN --reviews has the reviews of a run, the judge's precision by them, "
+        "and the agreement of the reviewers"
     ),
     "batch read": "the command that began a batch reads it: repeat it, as judge green --batch",
     "batch show": "judge batch list shows all batches with their states",
