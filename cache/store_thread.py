@@ -38,6 +38,11 @@ class StoreThread(AbstractContextManager["StoreThread"]):
         self._thread = Thread(target=self._work, name="judge-answers", daemon=True)
         self._thread.start()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether work that nobody waited for has failed: all that comes later fails, too."""
+        return self._failure is not None
+
     async def do(self, work: Callable[[], T]) -> T:
         """Return what `work` returns in the thread, or raise what it raises.
 

@@ -171,6 +171,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         assert self.cache is not None
         return self._opened.enter_context(StoreThread(self.cache))
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether its answers can no longer be kept: only a new session asks again."""
+        return "_store_thread" in vars(self) and self._store_thread.has_failed
+
     def identity(
         self,
         studies: StudySet,

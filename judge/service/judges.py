@@ -204,9 +204,13 @@ class Judges:
         settings = run_settings(question, self._settings)
         key = settings.model_dump_json()
         found = self._open.get(key)
-        if found is None:
+        if found is None or found.session.has_failed:
             async with self._opening:
                 found = self._open.get(key)
+                if found is not None and found.session.has_failed and found.is_idle:
+                    # The disk was full, say; it may have room by now.
+                    await asyncio.to_thread(self._open.pop(key).close)
+                    found = None
                 if found is None:
                     await self._make_room()
                     found = await asyncio.to_thread(self._load, settings)

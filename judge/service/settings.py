@@ -109,14 +109,14 @@ class Ledger(SpendingLimit):
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Return the table with the judge's row, in a transaction."""
+        """Return the table, which has the judge's row, in a transaction."""
         with self._lock:
             try:
                 if self._table is None:
                     self._table = self._opened()
-                with self._table as table:  # the transaction, which begins with INSERT
-                    insert = "INSERT OR IGNORE INTO spent VALUES (?, 0)"
-                    table.execute(insert, (self.judge,))
+                with (
+                    self._table as table
+                ):  # the transaction, which begins with a change
                     yield table
             except (OSError, sqlite3.Error) as error:
                 self._close()
@@ -133,6 +133,9 @@ class Ledger(SpendingLimit):
         try:
             table.executescript(_JOURNAL)
             table.execute(_TABLE)
+            with table:
+                insert = "INSERT OR IGNORE INTO spent VALUES (?, 0)"
+                table.execute(insert, (self.judge,))
         except sqlite3.Error:
             table.close()
             raise

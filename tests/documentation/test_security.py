@@ -15,7 +15,15 @@ from judge.backends.base import TIMEOUT
 from judge.cli.judging import command_for
 from judge.running import interrupting
 from judge.running.policy import RequestPolicy
-from judge.service import app, checking, comparison_routes, comparisons, jobs
+from judge.service import (
+    app,
+    checking,
+    comparison_routes,
+    comparisons,
+    jobs,
+    judges,
+    questions,
+)
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.studies import load
 
@@ -64,6 +72,11 @@ LIMITS: dict[str, Callable[[], str] | str] = {
         f"{served('h11_max_incomplete_event_size') // 1024} KB"
     ),
     "the body of a request": lambda: megabytes(app._MAX_BODY),
+    "the time until such": lambda: f"{app._BODY_SECONDS:g} seconds",
+    "studies in one question": lambda: f"{questions.MOST_STUDIES}",
+    "one report in a": lambda: f"{questions.LONGEST_REPORT:,} characters",
+    "judges with other": lambda: f"{judges._MOST_OPEN}",
+    "questions at a judge": lambda: f"`--concurrency`, {judges._CONCURRENCY}",
     "an upload, all": lambda: (
         f"`--max-upload`, {megabytes(ServiceSettings(()).max_upload)}"
     ),
