@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 def shared_service(
     tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
 ) -> Iterator[Served]:
-    """A service over the run `example-run`, for tests that leave that run as it was."""
+    """A service over its own run `example-run`, whose figures the tests leave as they were."""
     folder = tmp_path_factory.mktemp("service")
-    with Served(folder, judged_examples, "--max-upload", 4) as running:
+    # Tests write reviews, which nobody else who reads `judged_examples` should meet.
+    run = tmp_path_factory.mktemp("shared") / "example-run"
+    shutil.copytree(judged_examples, run)
+    with Served(folder, run, "--max-upload", 4) as running:
         yield running
 
 
