@@ -134,6 +134,7 @@ def main() -> None:
     print(f"p99, times the judge's own {ratio:>8.2f}   target {TARGET}")
     pipe.send(True)
     asked = [n for key, n in pipe.recv().items() if key >= "study-200000"]
+    pipe.send(False)
     n_questions = how.clients * how.rounds
     print(f"lost {n_questions - len(asked) + served.n_unscored}, target 0")
     print(f"asked twice {sum(asked) - len(asked)}, target 0")

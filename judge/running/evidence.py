@@ -11,10 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from judge.rubrics.contract import Rubric
 from judge.types import Annotation, Item, Study
+
+if TYPE_CHECKING:
+    from judge.backends.lexicon.data import Lexicon
 
 NOT_ABOUT = "not about these reports"
 """The warning of an item that shares no content word with either report."""
@@ -146,15 +150,22 @@ def _is_inflected(word: str, other: str) -> bool:
     return word[:needed] == other[:needed]
 
 
+@cache
+def _rules() -> Lexicon:
+    """Return the built-in vocabulary, whose file is read once."""
+    from judge.backends import lexicon
+
+    return lexicon.load()
+
+
 @lru_cache(256)
 def _findings(text: str) -> frozenset[str]:
     """Return the findings of the built-in vocabulary that a text names, affirmed or denied."""
-    from judge.backends import lexicon
     from judge.backends.lexicon.data import tokenise
     from judge.backends.lexicon.negation import find_heads
     from judge.sentences import lines
 
-    rules = lexicon.load()
+    rules = _rules()
     named: set[str] = set()
     for sentence in lines(text):
         for tokens in tokenise(sentence, rules):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Request
@@ -94,8 +95,8 @@ async def _annotations(
 
 def check_names(settings: ServiceSettings, question: QuestionSettings) -> None:
     """Raise `ProblemError` for an unknown rubric, and for a judge that is not allowed."""
-    if question.rubric not in rubrics.names():
-        known = ", ".join(rubrics.names())
+    if question.rubric not in _rubric_names():
+        known = ", ".join(_rubric_names())
         raise ProblemError(
             422, f"unknown rubric {question.rubric!r}; there are: {known}"
         )
@@ -104,6 +105,12 @@ def check_names(settings: ServiceSettings, question: QuestionSettings) -> None:
         raise ProblemError(
             403, f"the judges allowed here are {allowed}, not {question.judge!r}"
         )
+
+
+@cache
+def _rubric_names() -> list[str]:
+    """Return the names of the rubrics, for which the disk is searched once."""
+    return rubrics.names()
 
 
 async def _unless_gone(

@@ -376,21 +376,10 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     Raises `JudgeError` that names the file, the entry and what is wrong with it.
     """
     try:
-        found = path.stat()
-        stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        digest = _digest(path, stamp)
+        content = path.read_bytes()
     except OSError as error:
         raise JudgeError(f"{path}: {error}; mend the file of the lexicon") from error
-    return _load(path, digest)
-
-
-@lru_cache(maxsize=16)
-def _digest(path: Path, _stamp: tuple[int, ...]) -> str:
-    """Return the digest of a file, which is read again where its `_stamp` is another.
-
-    Each answer that is read asks for the lexicon: to read the file each time was a sixth of it.
-    """
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return _load(path, hashlib.sha256(content).hexdigest())
 
 
 @lru_cache(maxsize=16)
