@@ -191,7 +191,7 @@ def test_a_study_is_scored_where_all_judges_scored_it(
     )
     cited = invoke("cite", "out").stdout
     assert "by the rule majority" in cited
-    assert "1 of 3 studies were scored" in cited
+    assert "1 of 3 studies was scored" in cited
 
 
 def test_means_of_rates_are_compared_with_such_means_alone(
