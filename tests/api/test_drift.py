@@ -107,6 +107,7 @@ def test_a_run_that_does_not_say_how_it_was_asked_is_refused(
     assert (code, "does not say how one judge was asked" in err) == (2, True)
 
 
+@pytest.mark.ci
 def test_a_judge_that_answers_otherwise_fails(shell: Made, tmp_path: Path) -> None:
     ready = shell(40)
     assert ready.run("--out", "run")[0] == 0

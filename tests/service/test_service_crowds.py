@@ -47,6 +47,7 @@ def post(service: Served, key: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.ci
 def test_what_many_ask_at_once_beside_a_run_is_paid_once_and_nothing_is_lost(
     tmp_path: Path, model: FaultServer
 ) -> None:
@@ -177,6 +178,7 @@ def test_a_body_that_drips_is_not_waited_for(
     assert (b"connection", b"close") in sent[0]["headers"]
 
 
+@pytest.mark.ci
 def test_the_end_of_the_service_lets_the_answers_under_way_come(
     tmp_path: Path, model: FaultServer
 ) -> None:

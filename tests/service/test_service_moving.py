@@ -266,6 +266,7 @@ def _refused(answer: httpx.Response) -> bool:
     return answer.status_code == 409 and "being compared" in answer.text
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(shutil.which("curl") is None, reason="without curl")
 def test_the_requests_of_the_page_of_docs(
     tmp_path: Path, judged_examples: Path

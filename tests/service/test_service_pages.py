@@ -177,6 +177,7 @@ def test_a_run_of_hostile_files_is_started_and_shown_as_text(
     seen.assert_quiet()
 
 
+@pytest.mark.ci
 def test_a_run_is_checked_started_renamed_and_restored(
     page: Page, tmp_path: Path
 ) -> None:

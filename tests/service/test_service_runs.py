@@ -270,6 +270,7 @@ def test_a_prompt_is_one_of_the_rubric_and_never_a_file(
     assert settings.sampling == {"reasoning_effort": "low"}
 
 
+@pytest.mark.ci
 def test_what_may_be_chosen_of_judges_and_rubrics_is_listed(tmp_path: Path) -> None:
     allowed = [
         "gpt-6-luna",
