@@ -35,6 +35,7 @@ _Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 _Words = Annotated[str, Field(max_length=_LONGEST_VALUE)]
 _Number = StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 _Value = _Words | _Number | None
+_Values = Annotated[dict[_Name, _Value], Field(max_length=_MOST_VALUES)]
 
 
 def _as_id(value: object) -> object:
@@ -61,10 +62,9 @@ class StudyContext(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    context: dict[_Name, _Value] | _Value = Field(
+    context: _Values | _Value = Field(
         default=None,
         description="All that is known, as one text or as an object.",
-        max_length=_MOST_VALUES,
     )
     age: _Value = None
     patient_age: _Value = None

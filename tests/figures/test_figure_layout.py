@@ -160,7 +160,9 @@ def test_no_text_leaves_a_figure_or_lies_on_another(figures: list[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(figures: list[str]) -> Iterator[Browser]:
+    """While it is up no run can be judged in this process, which has an event loop then."""
+    assert figures
     with chromium() as started:
         yield started
 

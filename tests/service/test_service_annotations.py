@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from faultserver import Behaviour, Fault, FaultServer, StudyPlan, always, first
+from pydantic import TypeAdapter, ValidationError
 from served import Served, is_problem
 from test_service_budget import MODEL, PRICED, left
 
@@ -17,7 +18,12 @@ import judge
 from judge.run_settings import RunSettings
 from judge.running.settings import with_context
 from judge.service.asked import studies_of
-from judge.service.questions import SeveralStudies, StudyContext, StudyInput
+from judge.service.questions import (
+    Question,
+    SeveralStudies,
+    StudyContext,
+    StudyInput,
+)
 from judge.studies import from_python
 from judge.studies.study_set import CONTEXT_FIELDS
 
@@ -258,6 +264,32 @@ REPORTS = (
     "",
     "HISTORY: Cough.\nFINDINGS:\nClear.\nRECOMMENDATION: None.",
 )
+
+
+@pytest.mark.parametrize(
+    ("context", "is_read"),
+    [
+        ("a" * 5_000, True),
+        ("a" * 5_001, False),
+        (0.0, True),
+        (float("nan"), False),
+        (True, False),
+        ([], False),
+        ({f"field {at}": at for at in range(50)}, True),
+        ({f"field {at}": at for at in range(51)}, False),
+    ],
+)
+def test_the_context_is_a_text_a_number_or_an_object(
+    context: object, *, is_read: bool
+) -> None:
+    question = {"reference": "Clear.", "candidate": "Clear.", "context": context}
+    try:
+        made = TypeAdapter(Question).validate_python(question)
+    except ValidationError:
+        assert not is_read
+    else:
+        assert is_read
+        assert made.context == context
 
 
 @pytest.mark.parametrize("section", ["findings", "impression", "report"])
