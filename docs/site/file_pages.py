@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict, get_type_hints, is_typeddict  # as forms' own
 
 import judge
-from judge.manifest import ReadingEntry, RunManifest
+from judge.manifest import ExperimentEntry, ReadingEntry, RunManifest
 from judge.stats.summary import FIXED
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotation, Completion
@@ -34,9 +34,10 @@ class KeptAnswer(TypedDict):
 
 
 class _Seldom(TypedDict, total=False):
-    """What the manifests of readings, shards and runs made of several have besides."""
+    """What manifests of readings, shards, experiments and runs made of several have besides."""
 
     reading: ReadingEntry
+    experiment: ExperimentEntry
     shard: dict[str, Any]
     combined: dict[str, Any]
 
