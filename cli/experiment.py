@@ -151,12 +151,17 @@ def run(
     judge run experiment.yaml --dry-run
     judge run experiment.yaml --only model=alder --limit 50
 
-    Exit codes are those of judge RUBRIC; 2 too where a run could not be judged.
+    Exit codes are those of judge RUBRIC; 2 also where a run could not be judged, or a leaderboard
+    could not be made.
     """
     from dataclasses import replace
 
     from judge.experiments.experiment import read_experiment
 
+    if dry_run and table:
+        raise click.UsageError(
+            "--table is of the leaderboards, which --dry-run does not make"
+        )
     source = read_experiment(file)
     changes["by"] = list(changes["by"]) or None
     experiment = source.experiment.with_changes(**changes)
@@ -202,9 +207,9 @@ def judge_experiment(
         )
         if runner.todo:
             _judge(runner)
-    boards = _boards(runner, tests=tests)
+    boards, faults = _boards(runner, tests=tests)
     _print_boards(boards, form, table)
-    _end(runner)
+    _end(runner, faults)
 
 
 def _print_price(runner: ExperimentRunner, form: str) -> None:
@@ -246,20 +251,20 @@ def _end_text(end: FinishedRun | FailedRun, result: RunResult | None) -> str:
     return text
 
 
-def _boards(runner: ExperimentRunner, *, tests: bool) -> list[ExperimentBoard]:
-    """Return the leaderboards of all runs that have a folder; say why one could not be made."""
+def _boards(
+    runner: ExperimentRunner, *, tests: bool
+) -> tuple[list[ExperimentBoard], list[str]]:
+    """Return the leaderboards of all runs that have a folder, and why some could not be made."""
     from judge.experiments.leaderboards import experiment_boards
     from judge.stats.significance import Resampling
 
     how = Resampling() if tests else None
-    boards, faults = experiment_boards(
+    return experiment_boards(
         runner.in_order,
         how,
         by=runner.plan.source.experiment.by or (),
         track=tracked,
     )
-    note_once(faults)
-    return boards
 
 
 def _print_boards(
@@ -280,8 +285,11 @@ def _print_boards(
             print_document(board_document(board), form, tables=tables)
 
 
-def _end(runner: ExperimentRunner) -> None:
-    """Exit with the code of the worst that happened, and say why."""
+def _end(runner: ExperimentRunner, faults: Sequence[str]) -> None:
+    """Exit with the code of the worst that happened, and say why.
+
+    `faults` say which leaderboards could not be made.
+    """
     is_low = False
     least = runner.plan.source.experiment.min_coverage
     if least is None:
@@ -293,7 +301,8 @@ def _end(runner: ExperimentRunner) -> None:
             note(f"{end.planned.name}: {why}")
     for failed in runner.failed:
         note(f"{failed.planned.name} was not judged: {failed.why}")
-    if any(not failed.is_stopped for failed in runner.failed):
+    note_once(faults)
+    if faults or any(not failed.is_stopped for failed in runner.failed):
         sys.exit(_AT_FAULT)
     if is_low or runner.failed:
         sys.exit(LOW_COVERAGE)

@@ -13,8 +13,8 @@ from fastapi.responses import Response
 from judge import rubrics
 from judge.service import ProblemError, examples
 from judge.service.asked import annotation_of, cost_of, studies_of
-from judge.service.checks import check as checked
 from judge.service.judges import OpenJudge, run_settings
+from judge.service.question_check import check as checked
 from judge.service.questions import (
     AnnotationAnswer,
     CheckAnswer,

@@ -39,10 +39,10 @@ from judge.service import (
     runs,
 )
 from judge.service.catalogue import Catalogue
-from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
 from judge.service.judges import Judges
 from judge.service.moving import ReadersAtWork, RunMoves
+from judge.service.run_check import RunChecks
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError

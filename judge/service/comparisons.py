@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from asyncio.subprocess import PIPE
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from judge.service import ProblemError
-from judge.service.worker import REFUSED, REQUEST, worker
+from judge.service.worker import REQUEST, printed
 
 _MAX_KEPT = 8
 _MAX_SECONDS = 600
@@ -59,25 +58,8 @@ class Comparisons:
     async def _make(self, request: str) -> TemporaryDirectory[str]:
         folder = TemporaryDirectory(prefix="judge-compare-", ignore_cleanup_errors=True)
         (Path(folder.name) / REQUEST).write_text(request, "utf-8")
-        try:
-            async with (
-                self._turn,
-                asyncio.timeout(_MAX_SECONDS),
-                worker("compare", folder.name, stdout=PIPE) as process,
-            ):
-                assert process.stdout is not None
-                said = await process.stdout.read()
-                code = await process.wait()
-        except TimeoutError:
-            raise ProblemError(
-                504, f"it took longer than {_MAX_SECONDS} seconds"
-            ) from None
-        if code == REFUSED:
-            raise ProblemError(422, said.decode("utf-8", "replace").strip())
-        if code:
-            raise ProblemError(
-                502, f"its process ended with exit code {code}; see the log"
-            )
+        async with self._turn:
+            await printed("compare", folder.name, most_seconds=_MAX_SECONDS)
         return folder
 
     async def close(self) -> None:

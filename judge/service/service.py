@@ -19,12 +19,12 @@ from starlette.exceptions import HTTPException
 
 from judge import jsonio
 from judge.service.catalogue import Catalogue
-from judge.service.checking import RunChecks
 from judge.service.comparisons import Comparisons
 from judge.service.jobs import Jobs
 from judge.service.judges import Judges
 from judge.service.moving import ReadersAtWork, RunMoves
 from judge.service.questions import FORMS
+from judge.service.run_check import RunChecks
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.files import write_regular
+from judge.service import ProblemError
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -59,6 +60,36 @@ async def worker(
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+async def printed(
+    task: str,
+    *arguments: str,
+    most_seconds: float,
+    **options: Any,  # noqa: ANN401 - as asyncio takes them
+) -> bytes:
+    """Return what the process of a task prints.
+
+    Raises `ProblemError` 422 with what it refuses, 504 where it takes more than `most_seconds`, and
+    502 where it ends otherwise.
+    """
+    try:
+        async with (
+            asyncio.timeout(most_seconds),
+            worker(task, *arguments, stdout=PIPE, **options) as process,
+        ):
+            assert process.stdout is not None
+            text = await process.stdout.read()
+            code = await process.wait()
+    except TimeoutError:
+        raise ProblemError(504, f"it took longer than {most_seconds} seconds") from None
+    if code == REFUSED:
+        raise ProblemError(422, text.decode("utf-8", "replace").strip())
+    if code:
+        raise ProblemError(
+            502, f"its process ended with exit code {code}; see the service's log"
+        )
+    return text
 
 
 # From here on: inside the process.

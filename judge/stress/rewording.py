@@ -17,30 +17,8 @@ from judge.stress.report_edits import (
     has,
     match_case,
 )
-from judge.text import capital
+from judge.text import NUMBER_WORDS, capital
 
-_UNITS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-)
 _TENS = (
     "",
     "",
@@ -164,14 +142,14 @@ def _in_words(number: str) -> str:
     """Return a number below 100, with one decimal at most, in words."""
     whole, _, decimal = number.partition(".")
     value = int(whole)
-    if value < len(_UNITS):
-        words = _UNITS[value]
+    if value < len(NUMBER_WORDS):
+        words = NUMBER_WORDS[value]
     else:
         words = _TENS[value // 10]
         if value % 10:
-            words = f"{words}-{_UNITS[value % 10]}"
+            words = f"{words}-{NUMBER_WORDS[value % 10]}"
     if decimal:
-        words = f"{words} point {_UNITS[int(decimal)]}"
+        words = f"{words} point {NUMBER_WORDS[int(decimal)]}"
     return words
 
 

@@ -37,21 +37,19 @@ def price_document(
     facts = [("finished runs", f"{n_finished:,}")]
     n_runs = sum(forecast.n_runs for forecast in forecasts)
     facts.append(("runs to judge", f"{n_runs:,}"))
-    tables = []
-    if forecasts:
-        note = (
-            "requests that the cache does not answer; typical: answers as long as the newest in "
-            "the cache, or as the built-in judge's to the example studies; worst: each answer at "
-            "full length, and asked again"
+    note = (
+        "requests that the cache does not answer; typical: answers as long as the newest in the "
+        "cache, or as the built-in judge's to the example studies; worst: each answer at full "
+        "length, and asked again"
+    )
+    further = sum(forecast.further for forecast in forecasts)
+    if further:
+        note += (
+            f"; at most {further:,} further requests depend on the answers, and are in no number "
+            "above"
         )
-        further = sum(forecast.further for forecast in forecasts)
-        if further:
-            note += (
-                f"; at most {further:,} further requests depend on the answers, and are in no "
-                "number above"
-            )
-        tables.append(Table("price", "What would be asked", columns, rows, note))
-    return Document(facts=facts, notes=tuple(notes), tables=tables)
+    table = Table("price", "What would be asked", columns, rows, note)
+    return Document(facts=facts, notes=tuple(notes), tables=[table])
 
 
 def price_sentence(forecast: JudgeForecast) -> str:

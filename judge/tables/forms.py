@@ -65,11 +65,13 @@ def as_csv(document: Document, name: str = "") -> str:
 def rows_as_csv(
     rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
 ) -> str:
-    """Return rows as CSV; without `columns` those of the first row.
+    """Return rows as CSV; without `columns` those of the first row, and without both no text.
 
     A text that a spreadsheet would take for a formula has an apostrophe before it, but for ids.
     """
-    names = columns or list(rows[0])
+    names = list(columns)
+    if not names and rows:
+        names = list(rows[0])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(map(no_formula, names))

@@ -30,6 +30,7 @@ from judge.rubrics.replies import (
     is_no_entry,
     word_key,
 )
+from judge.text import NUMBER_WORDS
 from judge.types import (
     Annotation,
     Category,
@@ -132,21 +133,7 @@ _EXPLANATION = re.compile(
 )
 # What would be read as something else than words of the explanation.
 _NO_WORDS = re.compile(rf"{_TITLE.pattern}|[<`]|\A{_EXPLANATION.pattern}", _TITLE.flags)
-_WORDS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+_WORDS = NUMBER_WORDS[:13]
 _BULLET, _BOLD = r"[-*\u2022][ \t]+", r"(?:\*\*)?"
 _CATEGORY = re.compile(
     rf"(?:{_BULLET})?{_BOLD}\(([a-f1-6])\){_BOLD}[ \t]*{_BOLD}([^:*]*){_BOLD}:{_BOLD}[ \t]*(.*)",

@@ -17,12 +17,12 @@ from judge.running import interrupting
 from judge.running.policy import RequestPolicy
 from judge.service import (
     app,
-    checking,
     comparison_routes,
     comparisons,
     jobs,
     judges,
     questions,
+    run_check,
 )
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.studies import load
@@ -84,8 +84,8 @@ LIMITS: dict[str, Callable[[], str] | str] = {
     "connections at a time": lambda: f"{served('limit_concurrency')}",
     "a connection on which": lambda: f"{served('timeout_keep_alive')} seconds",
     "runs at a time": lambda: f"{jobs._MAX_RUNNING}",
-    "checks before a run": lambda: f"{checking._MAX_RUNNING}",
-    "one check": lambda: f"{checking._MAX_SECONDS // 60} minutes",
+    "checks before a run": lambda: f"{run_check._MAX_RUNNING}",
+    "one check": lambda: f"{run_check._MAX_SECONDS // 60} minutes",
     "one comparison": lambda: f"{comparisons._MAX_SECONDS // 60} minutes",
     "runs in one": lambda: f"{comparison_routes._MAX_RUNS}",
     "a YAML file": lambda: megabytes(jsonio.MAX_YAML),

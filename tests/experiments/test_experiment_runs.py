@@ -78,6 +78,44 @@ def test_the_runs_of_a_file_and_the_same_command_again(
     assert [manifest["finished"] for manifest in after.values()] == times
 
 
+@pytest.mark.parametrize("form", ["table", "md", "latex", "csv"])
+def test_the_price_of_an_experiment_that_is_finished_is_an_empty_table(
+    invoke: Invoke, tmp_path: Path, form: str
+) -> None:
+    write_json(tmp_path / "refs.json", [{"id": "1", "report": "Clear lungs."}])
+    write_json(tmp_path / "a.json", [{"id": "1", "report": "Clear lungs."}])
+    file = tmp_path / "small.yaml"
+    file.write_text("references: refs.json\ncandidates: [a.json]\nout: runs\n")
+    assert invoke("run", file).exit_code == 0
+    dry = invoke("run", file, "--dry-run", "--format", form)
+    assert dry.exit_code == 0, dry.output
+    assert dry.exception is None
+    assert "typical" in dry.stdout
+    assert "lexicon" not in dry.stdout
+    refused = invoke("run", file, "--dry-run", "--table", "tests")
+    assert refused.exit_code == 2
+    assert "--table is of the leaderboards" in refused.stderr
+
+
+def test_a_leaderboard_that_cannot_be_made_is_no_success(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    reports = [{"id": str(at), "report": "Clear lungs."} for at in range(2)]
+    write_json(tmp_path / "refs.json", reports)
+    for name, report in zip("ab", reports, strict=True):
+        write_json(tmp_path / f"{name}.json", [report])
+    file = tmp_path / "apart.yaml"
+    file.write_text(
+        "references: refs.json\ncandidates: [a.json, b.json]\nallow_missing: true\n"
+        "out: runs\n"
+    )
+    done = invoke("run", file)
+    assert done.exit_code == 2
+    assert "no leaderboard of lexicon" in done.stderr
+    assert "no study is in all runs" in done.stderr
+    assert len(manifests(tmp_path / "runs")) == 2
+
+
 def test_a_run_equals_that_of_the_rubric_s_command(
     invoke: Invoke, tmp_path: Path
 ) -> None:
