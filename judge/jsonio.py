@@ -132,9 +132,8 @@ def _check_depth(text: str) -> None:
         return
     depth = 0
     # A string that has brackets is one token of its own.
-    for found in _BRACKETS.finditer(
-        text
-    ):  # not all at once: the depth may end it early
+    # Not all at once: the depth may end it early.
+    for found in _BRACKETS.finditer(text):
         token = found[0]
         if token in ("[", "{"):
             depth += 1
@@ -229,10 +228,14 @@ def read_yaml(path: Path) -> tuple[object, bytes]:
         """A safe loader that takes each key of a mapping once."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
-            keys = [key.value for key, _ in node.value if key.tag != _MERGED_KEY]
-            for key in keys:
-                if isinstance(key, str) and keys.count(key) > 1:
-                    raise UnreadableYamlError(f"the key {key!r} is there twice")
+            seen = set()
+            for key, _ in node.value:
+                # The value of a key that is no scalar is a list of nodes.
+                if key.tag == _MERGED_KEY or not isinstance(key.value, str):
+                    continue
+                if key.value in seen:
+                    raise UnreadableYamlError(f"the key {key.value!r} is there twice")
+                seen.add(key.value)
             return super().construct_mapping(node, deep=deep)
 
     try:
