@@ -275,6 +275,9 @@ class CachedClient:
             except StoppedError:
                 # Either the run was stopped, or only those who had asked first no longer wait.
                 self._stop.check()
+                # The flight that ended is taken away in the loop's next turn. Whoever asks in
+                # between would else find it again and again, and hold up the loop for ever.
+                await asyncio.sleep(0)
                 continue
             if is_shared:
                 self._progress.from_cache += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -17,6 +18,8 @@ from judge.api import BackgroundJudge, session_of
 from judge.cache import key_of
 from judge.cache.store import CompletionCache
 from judge.reward import Reward
+from judge.running.asking import coming
+from judge.running.records import CachedAnswer
 from judge.studies import StudySet, from_python
 
 N = 12
@@ -150,3 +153,38 @@ def test_a_cancelled_question_is_not_sent_again(
     threading.Event().wait(1.0)
     assert server.stats().requests <= before + 1
     assert isinstance(server.behaviour.studies["study-0000"], StudyPlan)
+
+
+def test_a_question_that_is_asked_again_as_its_first_asking_ends_holds_up_nobody(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    """As when a client of the service hangs up, and another asks the same in that moment."""
+    server.set_faults(studies={"study-0000": always(Fault.RATE_LIMIT)})
+    options = {"base_url": server.url, "cache": tmp_path / "c"}
+    session = session_of("green", "model-x", options)
+    (exchange,) = coming(session.plan, studies(0).study(0), [])
+    question = exchange.question
+    assert question is not None
+
+    async def ask() -> None:
+        before = asyncio.all_tasks()
+        first = asyncio.create_task(session.answer(question))
+        while server.stats().requests == 0:
+            await asyncio.sleep(0.01)
+        (sending,) = asyncio.all_tasks() - before - {first}
+        first.cancel()
+        while not sending.done():
+            await asyncio.sleep(0)
+        server.set_faults(studies={})
+        answer = await session.answer(question)
+        answered.append(answer)
+        await session.judge.aclose()
+
+    answered: list[CachedAnswer] = []
+    # A daemon: a loop that turns for ever could not be ended.
+    asking = threading.Thread(target=lambda: asyncio.run(ask()), daemon=True)
+    asking.start()
+    asking.join(30)
+    assert len(answered) == 1
+    with session:  # closes what it opened
+        pass
