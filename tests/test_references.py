@@ -8,7 +8,7 @@ from support import ROOT
 
 REFERENCES = ROOT / "docs" / "references.md"
 FOLDERS = ("judge", "prompts", "rubrics", "cache", "cli", "docs", "tests")
-KINDS = {".py", ".md", ".yaml", ".js"}
+KINDS = {".py", ".md", ".yaml", ".js", ".ts", ".tsx"}
 
 # A family name of two words is named, as the first word of a sentence has a capital too.
 _NAME = r"(?:Zambrano )?[A-Z][\w'-]+"
@@ -54,7 +54,7 @@ def texts() -> dict[str, str]:
         for path in paths
         if path.suffix in KINDS
         and path not in skipped
-        and "judge-runs" not in path.parts
+        and not {"judge-runs", "node_modules"} & set(path.parts)
     }
 
 

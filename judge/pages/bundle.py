@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import html
 import json
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,27 +22,21 @@ if TYPE_CHECKING:
 PACKET = 50
 """Studies that are unpacked together."""
 _STATIC = Path(__file__).parent / "static"
-_IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.M)
-_EXPORT = re.compile(r"^export (?=(?:async function|function|const|let|class) )", re.M)
 
 
 @dataclass(frozen=True)
 class Frontend:
-    """The ES modules of a page, each importing from those before it; the last starts the page."""
+    """The script and the style sheet of a page; `web/` has the sources of the script."""
 
-    modules: tuple[str, ...]
+    name: str
 
     @cached_property
     def script(self) -> str:
-        """All modules joined to one, which works since they share no name at their top level."""
-        modules = ((_STATIC / f"{name}.js").read_text("utf-8") for name in self.modules)
-        text = "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
-        if re.search(r"^(?:import|export)\b", text, re.M) or re.search(
-            r"</script|<!--", text
-        ):
-            raise ValueError(
-                "a script of the page is not in the form that can be joined"
-            )
+        """The ES module that starts the page, with all that it needs."""
+        text = (_STATIC / f"{self.name}.js").read_text("utf-8")
+        for end in ("</script", "<!--"):
+            if end in text:
+                raise ValueError(f"{self.name}.js has {end}, which ends its element")
         return text
 
     @cached_property
@@ -57,11 +50,8 @@ class Frontend:
         return hashlib.sha256((self.script + self.style).encode()).hexdigest()[:16]
 
 
-_BASE = ("dom", "load", "format", "keys")
-_VIEWS = ("list", "study", "app", "review", "run", "comparison", "validation", "runs")
-_READING = ("marks", "report", "editor", "practice", "main")
-RESULTS = Frontend((*_BASE, *_VIEWS))
-READING = Frontend((*_BASE, *(f"reading/{name}" for name in _READING)))
+RESULTS = Frontend("results")
+READING = Frontend("reading")
 """The page of blind reading: no script that asks for a judge's verdicts."""
 
 

@@ -81,6 +81,11 @@ routes = APIRouter(include_in_schema=False)
 
 def application(settings: ServiceSettings) -> ASGIApp:
     """Return the application, which also does the service's runs while it is up."""
+    return Guard(api(settings), settings)
+
+
+def api(settings: ServiceSettings) -> FastAPI:
+    """Return the routes of the service, without the `Guard` before them."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -125,7 +130,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
     ):
         app.include_router(module.routes)
     app.include_router(routes)
-    return Guard(app, settings)
+    return app
 
 
 class Guard:

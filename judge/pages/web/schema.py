@@ -1,0 +1,37 @@
+"""Prints the models of the API as one JSON Schema, of which `npm run schema` makes types."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from judge.service.app import api
+from judge.service.settings import ServiceSettings
+
+_FROM, _TO = "#/components/schemas/", "#/definitions/"
+
+
+def _with_references(value: object) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {
+            name: _with_references(part)
+            for name, part in value.items()
+            if name != "title"
+        }
+    if isinstance(value, list):
+        return [_with_references(part) for part in value]
+    if isinstance(value, str) and value.startswith(_FROM):
+        return _TO + value.removeprefix(_FROM)
+    return value
+
+
+described = api(ServiceSettings(runs=(Path("runs"),))).openapi()
+definitions = {
+    name: _with_references(model)
+    for name, model in sorted(described["components"]["schemas"].items())
+}
+json.dump(
+    {"title": "Api", "type": "object", "definitions": definitions}, sys.stdout, indent=1
+)

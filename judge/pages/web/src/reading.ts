@@ -1,0 +1,1 @@
+import "./old/main.js";
