@@ -44,6 +44,7 @@ class LabelToGive(_PageModel):
     name: str
     label: str
     text: str = Field(description="With its code, as in tables.")
+    button: str = Field(description="Beside its key, which is not repeated.")
     key: str | None
     tone: Tone | None
     modality: str | None = Field(description="Reports of this modality alone have it.")
@@ -349,11 +350,13 @@ def _facet(facet: Facet, guide: Guide) -> FacetToLabel:
     labels = []
     for label in facet.labels:
         place = (facet.name, label.name)
+        key = guide.keys.get(place)
         shown = LabelToGive(
             name=label.name,
             label=label.label,
             text=facet.text(label.name),
-            key=guide.keys.get(place),
+            button=label.label.removeprefix(f"{key} "),
+            key=key,
             tone=label.tone,
             modality=label.modality,
             definition=list(guide.definitions.get(place, ())),

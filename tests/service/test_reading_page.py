@@ -93,13 +93,13 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     # Marking moves no word.
     assert anna.page.locator(".reference .words span").evaluate_all(places) == before
     # Two words of the candidate, and the level before the category.
-    anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "G")
+    anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "g")
     anna.at(2)
-    anna.press("N", "N")  # it asks whether nothing matches here
+    anna.press("0", "0")  # it asks whether nothing matches here
     anna.at(3)
     anna.page.fill("#comment", "Poor film.")
-    anna.press("Escape", "N", "N")
-    anna.page.wait_for_selector("h2:has-text('All 3 studies are read')")
+    anna.press("Escape", "0", "0")
+    anna.page.wait_for_selector("h2:has-text('All studies are read')")
     first, second, third = anna.until_saved(
         lambda all_: [r.done for r in all_] == [True] * 3
     )
@@ -159,7 +159,7 @@ def test_what_cannot_be_saved_is_said_and_tried_again(
     reader.page.locator(
         "header", has_text="Not saved: The service does not answer"
     ).wait_for()
-    reader.press("U")
+    reader.press("u")
     reader.page.locator(".card").wait_for(state="detached")
     # The last of its attempts must have failed too: one that is still to be sent would be
     # saved as soon as the service answers, and take the button away.
@@ -230,12 +230,12 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
     before = len(store.read(service.folder / "mine"))
     press = page.keyboard.press
     # The wrong side of the effusion, with another significance than expected.
-    for key in ("ArrowDown", "ArrowDown", "c", "2", "G"):
+    for key in ("ArrowDown", "ArrowDown", "c", "2", "g"):
         press(key)
     page.locator(".feedback", has_text="1 of 2 expected errors found").wait_for()
     answer = page.inner_text(".feedback")
-    assert "with other labels: the side" in answer
-    assert "Not marked: the pneumothorax" in answer
+    assert "with other labels: The side" in answer
+    assert "Not marked: The pneumothorax" in answer
     for key in (
         "v",
         "ArrowDown",
@@ -247,7 +247,7 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
         "j",
         "k",
         "1",
-        "G",
+        "g",
     ):
         press(key)
     page.locator(".feedback", has_text="2 of 2 expected errors found").wait_for()
@@ -255,7 +255,7 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
     assert axe(page) == []
     page.locator("[data-act=next]").click()
     page.wait_for_selector("h2:has-text('Practice 2 of 2')")
-    press("N")
+    press("0")
     page.locator(".feedback", has_text="0 of 2").wait_for()
     page.locator("[data-act=next]").click()
     page.wait_for_selector("h2:has-text('1 of 3')")
@@ -280,11 +280,11 @@ def test_a_study_is_timed_and_may_be_left_without_a_judgement(
     page.clock.run_for(500_000)
     page.evaluate(hidden.format("false") + event)
     page.clock.run_for(10_000)
-    reader.press("ArrowDown", "a", "1", "G")
+    reader.press("ArrowDown", "a", "1", "g")
     reader.at(2)
     (first,) = reader.until_saved(lambda all_: all_ and all_[0].done)
     assert 29 < (first.seconds or 0) < 40
-    reader.press("B")
+    reader.press("q")
     page.fill("#why", "The image is needed")
     page.get_by_role("button", name="Save, next study").click()
     reader.at(3)

@@ -258,6 +258,7 @@ export interface ContextField {
  */
 export interface FacetToLabel {
   name: string;
+  title: string;
   has_several: boolean;
   definition: string[];
   labels: LabelToGive[];
@@ -275,6 +276,10 @@ export interface LabelToGive {
    * With its code, as in tables.
    */
   text: string;
+  /**
+   * Beside its key, which is not repeated.
+   */
+  button: string;
   key: string | null;
   tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
   /**
@@ -376,6 +381,7 @@ export interface KeyOfPage {
  */
 export interface KindToMark {
   name: string;
+  title: string;
   key: string | null;
   facets: string[];
   graded_by: string | null;
@@ -519,6 +525,7 @@ export interface OneStudy {
  * via the `definition` "PracticeFeedback".
  */
 export interface PracticeFeedback {
+  title: string;
   remarks: PracticeRemark[];
   lesson: string;
 }
@@ -606,6 +613,7 @@ export interface ReadingQueue {
  * via the `definition` "RubricToRead".
  */
 export interface RubricToRead {
+  title: string;
   summary: string;
   has_edits: boolean;
   guidelines: string[];
