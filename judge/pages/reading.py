@@ -69,6 +69,7 @@ class KindToMark(_PageModel):
     """
 
     name: str
+    label: str
     title: str
     key: str | None
     facets: list[str]
@@ -337,6 +338,7 @@ def _kind(kind: Kind, guide: Guide) -> KindToMark:
         )
     return KindToMark(
         name=kind.name,
+        label=kind.label,
         title=capital(kind.label),
         key=key,
         facets=list(kind.facets),

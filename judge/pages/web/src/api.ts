@@ -381,6 +381,7 @@ export interface KeyOfPage {
  */
 export interface KindToMark {
   name: string;
+  label: string;
   title: string;
   key: string | null;
   facets: string[];

@@ -18,7 +18,8 @@ import type { CompareLine } from "./report.tsx";
 import type { Conflict, Saving } from "./saving.ts";
 import { Session } from "./session.ts";
 
-const PRACTISED = "judge.practised";
+// With the rubric's title: the name of the reader who has practised by it.
+const PRACTISED = "judge.practised.";
 const NOT_DRAWN = "No studies are drawn for reading yet: judge sample RUN -n 100 draws them at random.";
 const SIGNS = { new: "", begun: " …", done: " ✓", "not judged": " –" };
 
@@ -39,7 +40,7 @@ async function begun(base: string, reader: string): Promise<Session> {
   const data = await ask<ReadingQueue>(`${base}/reading`, { query: { reader } });
   if (!data.queue?.length) throw new Error(NOT_DRAWN);
   const session = new Session(data, { base, reader, announce, now: () => performance.now() });
-  const hasPractice = data.practice.length > 0 && remembered(PRACTISED) !== reader;
+  const hasPractice = data.practice.length > 0 && remembered(PRACTISED + data.rubric.title) !== reader;
   if (session.isNew && hasPractice) session.openPractice(0);
   else await session.open(session.unfinished(-1));
   return session;
@@ -71,7 +72,7 @@ function ReadingPage({ reader, base, first }: PageProps) {
 
 function NameNeeded({ reader }: { reader: Reader }) {
   return (
-    <main id="main">
+    <main id="main" class="thanks">
       <h1>Blind reading</h1>
       <p>Your name is needed first: each reading is stored with it, so that you can come back to yours.</p>
       <p><Button class="main" onClick={() => void reader.ask()}>Enter your name</Button></p>
@@ -336,9 +337,10 @@ function Thanks({ session, reader }: { session: Session; reader: Reader }) {
   return (
     <main id="main" class="thanks">
       <h1 ref={heading} tabIndex={-1}>Thank you, <Isolated>{reader.name}</Isolated></h1>
-      <p>{ended} of {queue.length} done. {hasUnsaved ? "" : "All that you marked is saved, and you can close this page."}</p>
-      {hasUnsaved && <p class="wrong">Something is not saved yet: keep this page open.</p>}
-      <p><Saved saving={session.saving} /></p>
+      <p>{ended} of {queue.length} done.</p>
+      {hasUnsaved
+        ? <p><span class="wrong">Something is not saved yet: keep this page open.</span> <Saved saving={session.saving} /></p>
+        : <p>All that you marked is saved, and you can close this page.</p>}
       <p><Button class="main" onClick={() => void session.open(session.unfinished(-1))}>Go on reading</Button></p>
     </main>
   );
@@ -369,7 +371,7 @@ function PracticeSteps({ session, acts }: StepsProps) {
   const { at, feedback } = session.state;
   const isLast = at + 1 === session.data.practice.length;
   const end = () => {
-    remember(PRACTISED, session.reader);
+    remember(PRACTISED + session.data.rubric.title, session.reader);
     void session.endPractice();
   };
   return (

@@ -164,7 +164,7 @@ export class Editing extends Store<EditingState> {
   remove(at = this.state.chosen): boolean {
     if (at < 0) return false;
     this.update(CLEARED);
-    this.#keep({ items: this.state.content.items.toSpliced(at, 1) }, `Mark ${at + 1} deleted`);
+    this.#keep({ items: this.state.content.items.toSpliced(at, 1) }, `mark ${at + 1} deleted`);
     this.focusOn("candidate");
     return true;
   }
@@ -177,7 +177,7 @@ export class Editing extends Store<EditingState> {
   }
 
   keepComment(): void {
-    if (this.comment !== this.state.content.comment) this.#keep({ comment: this.comment }, "Comment saved");
+    if (this.comment !== this.state.content.comment) this.#keep({ comment: this.comment }, "comment");
   }
 
   // Saves the comment, and returns why the study cannot be left yet; empty where it can.
@@ -252,7 +252,7 @@ export class Editing extends Store<EditingState> {
   #commit(mark: Mark): void {
     const { content, draft, chosen, range, choices } = this.state;
     if (!draft) {
-      this.#keep({ items: content.items.with(chosen, mark) }, `Mark ${chosen + 1} changed`);
+      this.#keep({ items: content.items.with(chosen, mark) }, `mark ${chosen + 1} changed`);
       this.focusOn(`card-${chosen}`);
       return;
     }
@@ -264,8 +264,9 @@ export class Editing extends Store<EditingState> {
     const side = range?.side ?? "candidate";
     const resting = { ...choices, [side]: { ...choices[side], isResting: true } };
     this.update({ draft: null, range: null, choices: resting });
-    const title = kindOf(this.rubric, mark).title;
-    this.#keep({ items: [...others, mark] }, `${title} marked: ${wordsOf(mark)}`);
+    const { label, title } = kindOf(this.rubric, mark);
+    this.#keep({ items: [...others, mark] }, `${label} marked`);
+    this.#around.announce(`${title} marked: ${wordsOf(mark)}`);
     this.focusOn(this.rubric.has_edits ? "candidate" : side);
   }
 }

@@ -29,7 +29,7 @@ export function kindOf(rubric: RubricToRead, mark: Mark): KindToMark {
 }
 
 export function facetsOf(rubric: RubricToRead, kind: KindToMark): FacetToLabel[] {
-  return rubric.facets.filter(({ name }) => kind.facets.includes(name));
+  return kind.facets.flatMap((name) => rubric.facets.filter((facet) => facet.name === name));
 }
 
 export function isError(rubric: RubricToRead, mark: Mark): boolean {
@@ -75,7 +75,7 @@ export function keysOf(rubric: RubricToRead): { key: string; text: string }[] {
   const labels = rubric.facets.flatMap((facet) => facet.labels);
   const named = [
     ...labels.map(({ key, label }) => ({ key, text: label })),
-    ...rubric.kinds.map(({ key, title }) => ({ key, text: title })),
+    ...rubric.kinds.map(({ key, label }) => ({ key, text: label })),
   ];
   return named.flatMap(({ key, text }) => (key === null ? [] : [{ key, text }]));
 }
@@ -96,7 +96,7 @@ export function shownAs(rubric: RubricToRead, mark: Mark): ShownMark {
   const tags = facets.filter(({ name }) => name !== kind.graded_by).flatMap(labelsOf);
   return {
     tone: kind.graded_by === null ? "good" : grade?.tone ?? "mild",
-    grade: grade?.label ?? kind.title,
+    grade: grade?.label ?? kind.label,
     tags: tags.map(({ text }) => text),
   };
 }

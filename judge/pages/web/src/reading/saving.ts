@@ -71,7 +71,8 @@ export class Saving extends Store<SavingState> {
 
   // Sends all that can be sent, again after a failure; done when nothing is under way.
   send(): Promise<void> {
-    this.#sending ??= this.#sendAll();
+    // Later, so that it cannot have ended before it is known to be under way.
+    this.#sending ??= Promise.resolve().then(() => this.#sendAll());
     return this.#sending;
   }
 

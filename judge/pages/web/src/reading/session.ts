@@ -52,6 +52,7 @@ export class Session extends Store<SessionState> {
   readonly #marked: Set<string>;
   readonly #seconds = new Map<string, number | null>();
   #past: Change[] = [];
+  #ended = "";
   #looked: number;
   #isSeen = true;
 
@@ -97,6 +98,8 @@ export class Session extends Store<SessionState> {
     const entry = this.state.queue[at];
     if (!entry) {
       this.update({ phase: "read", at: this.state.queue.length, study: null, editing: null, feedback: null });
+      if (this.#ended) this.#options.announce(this.#ended);
+      this.#ended = "";
       return;
     }
     const { study_id: id } = entry;
@@ -108,7 +111,9 @@ export class Session extends Store<SessionState> {
     const content = this.saving.unsentOf(id)?.content ?? study.reading ?? NOTHING_SAID;
     if (!this.#seconds.has(id)) this.#seconds.set(id, study.reading ? study.reading.seconds : 0);
     this.update({ phase: "reading", at, study, feedback: null, editing: this.#editing(study, content) });
-    this.#options.announce(`Study ${at + 1} of ${this.state.queue.length}`);
+    // What ended the study before is said with it: the later of two announcements is the one heard.
+    this.#options.announce(`${this.#ended}Study ${at + 1} of ${this.state.queue.length}`);
+    this.#ended = "";
   }
 
   openPractice(at: number): void {
@@ -211,7 +216,8 @@ export class Session extends Store<SessionState> {
     const studyId = this.#studyId ?? "";
     const place = phase === "practice" ? "practice" : `study ${at + 1}`;
     this.#remember({ studyId, at, before, what: `${place}: ${what}` });
-    this.#options.announce(what);
+    this.#options.announce(`${what}. Undo takes it back.`);
+    if (content.done && !before.done) this.#ended = `${place}: ${what}. Undo takes it back. `;
     for (const { kind } of phase === "practice" ? [] : content.items) this.#marked.add(kind);
     this.#save(studyId, content);
   }

@@ -35,10 +35,6 @@ export function showDialog(content: DialogContent): Promise<boolean> {
   });
 }
 
-export function isDialogOpen(): boolean {
-  return open.state !== null;
-}
-
 // Where dialogs appear; the frame of the page has it.
 export function DialogHost() {
   const dialog = useStore(open);
