@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -168,7 +167,6 @@ def guide_of(rubric: Rubric) -> Guide:
         raise JudgeError(f"{path}: {error}") from error
 
 
-@cache
 def _files_of(name: str) -> tuple[ReadingFile, str]:
     """Return what a rubric's `reading.yaml` has, and the text of its prompt."""
     path = rubrics.reading_file(name)
