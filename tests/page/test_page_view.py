@@ -331,3 +331,13 @@ def test_a_search_looks_through_all_that_is_said(run: RunFolder) -> None:
     for part in parts:
         assert part.lower() in text
     assert search_words("\u00a0 Pleural\ufeffEFFUSION ") == ["pleural", "effusion"]
+
+
+def test_a_run_without_a_score_shows_why(tmp_path: Path) -> None:
+    green = rubrics.load("green")
+    run = write_run(tmp_path / "run", green, [failed("f-1"), failed("f-2")])
+    found = study_list(run.table(), green)
+    (outcome,) = [column for column in found.columns if column.name == "outcome"]
+    assert (outcome.is_shown, outcome.texts) == (True, ["failed: timeout"])
+    assert found.order == [0, 1]
+    assert overview(run).tiles[-1].more == "of 2; 2 not scored"
