@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from judge.pages.models import PageModel
+from judge.pages.study import Piece
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import PageReading
 from judge.readers.guide import Act, Guide, PracticeStudy
@@ -19,7 +21,7 @@ from judge.readers.practice import Feedback
 from judge.rubrics.contract import Facet, Kind, Tone
 from judge.sentences import sentences
 from judge.studies.study_set import CONTEXT_FIELDS
-from judge.study.view import Change, changed_words
+from judge.study.view import changed_words
 from judge.text import capital
 from judge.types import Edit, Side
 
@@ -32,13 +34,7 @@ _NO_PRACTICE = "This rubric has no practice studies."
 _NO_DEFINITIONS = "This rubric does not define its labels further."
 
 
-class _PageModel(BaseModel):
-    """A part of the page's data; all its fields are always there."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class LabelToGive(_PageModel):
+class LabelToGive(PageModel):
     """A label that a reader can give, its key if it has one, and what the judge is told of it."""
 
     name: str
@@ -51,7 +47,7 @@ class LabelToGive(_PageModel):
     definition: list[str] = Field(description="A paragraph an entry.")
 
 
-class FacetToLabel(_PageModel):
+class FacetToLabel(PageModel):
     """A question that labels answer; with `has_several`, an item can have several of them."""
 
     name: str
@@ -61,7 +57,7 @@ class FacetToLabel(_PageModel):
     labels: list[LabelToGive]
 
 
-class KindToMark(_PageModel):
+class KindToMark(PageModel):
     """A kind of items that a reader marks.
 
     `forgotten` asks whether a study without one is meant; it is empty for errors, which a study
@@ -78,7 +74,7 @@ class KindToMark(_PageModel):
     forgotten: str
 
 
-class RubricToRead(_PageModel):
+class RubricToRead(PageModel):
     """What a reader marks by a rubric. The first kind is that of errors.
 
     `notes` say what the rubric does not have; `has_marks` says why a study with errors is not one
@@ -95,7 +91,7 @@ class RubricToRead(_PageModel):
     has_marks: str
 
 
-class KeyOfPage(_PageModel):
+class KeyOfPage(PageModel):
     """A key besides those of the labels."""
 
     key: str
@@ -103,7 +99,7 @@ class KeyOfPage(_PageModel):
     text: str
 
 
-class LineOfReport(_PageModel):
+class LineOfReport(PageModel):
     """A line or sentence, with its place in the report in Unicode code points."""
 
     start: int
@@ -111,21 +107,21 @@ class LineOfReport(_PageModel):
     text: str
 
 
-class ReportToRead(_PageModel):
+class ReportToRead(PageModel):
     """A report and its lines."""
 
     text: str
     lines: list[LineOfReport]
 
 
-class ContextField(_PageModel):
+class ContextField(PageModel):
     """What is known of the patient or the examination."""
 
     name: str
     value: str
 
 
-class PracticeToRead(_PageModel):
+class PracticeToRead(PageModel):
     """A practice study, without its expected errors."""
 
     context: list[ContextField]
@@ -133,14 +129,14 @@ class PracticeToRead(_PageModel):
     candidate: ReportToRead
 
 
-class QueueEntry(_PageModel):
+class QueueEntry(PageModel):
     """A study that was drawn, and how far the reader is with it."""
 
     study_id: str
     state: State
 
 
-class ReadingQueue(_PageModel):
+class ReadingQueue(PageModel):
     """What a reader begins with; `queue` is null where no sample was drawn."""
 
     rubric: RubricToRead
@@ -150,7 +146,7 @@ class ReadingQueue(_PageModel):
     practice: list[PracticeToRead]
 
 
-class KeptMark(_PageModel):
+class KeptMark(PageModel):
     """An item that a reader marked, with its words' place in the report `side`."""
 
     kind: str
@@ -162,7 +158,7 @@ class KeptMark(_PageModel):
     edit: Edit | None
 
 
-class KeptReading(_PageModel):
+class KeptReading(PageModel):
     """Everything that a reader has marked in a study, as it was saved last.
 
     A reading that replaces this one has its `id` in `replaces`.
@@ -190,7 +186,7 @@ class KeptReading(_PageModel):
         return cls(**(asdict(reading) | {"items": items}))
 
 
-class StudyToRead(_PageModel):
+class StudyToRead(PageModel):
     """A study of the sample with what this reader has marked in it; `texts` stands for its text."""
 
     study_id: str
@@ -202,7 +198,7 @@ class StudyToRead(_PageModel):
     reading: KeptReading | None
 
 
-class PracticeRemark(_PageModel):
+class PracticeRemark(PageModel):
     """What is said of one mark, or of an error that was not marked."""
 
     is_right: bool
@@ -210,7 +206,7 @@ class PracticeRemark(_PageModel):
     text: str
 
 
-class PracticeFeedback(_PageModel):
+class PracticeFeedback(PageModel):
     """What is said of a reader's marks in a practice study."""
 
     title: str
@@ -224,23 +220,16 @@ class PracticeFeedback(_PageModel):
         return cls(title=feedback.title, remarks=remarks, lesson=feedback.lesson)
 
 
-class ChangedPiece(_PageModel):
-    """Words that stay, are taken out, or are put in."""
-
-    change: Change
-    text: str
-
-
-class ChangedLine(_PageModel):
+class ChangedLine(PageModel):
     """A corrected line, word by word."""
 
-    pieces: list[ChangedPiece]
+    pieces: list[Piece]
 
     @classmethod
     def of(cls, line: str, corrected: str) -> ChangedLine:
         """Return what a correction changes in a line."""
         pieces = [
-            ChangedPiece(change=change, text=text)
+            Piece(change=change, text=text)
             for change, text in changed_words(line, corrected)
         ]
         return cls(pieces=pieces)

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judge import prompts, rubrics
 from judge.jsonio import UnreadableYamlError, read_yaml
-from judge.manifest import first_of
 from judge.rubrics.contract import Facet, Kind, Rubric
+from judge.run_files.checked import first_of
 from judge.types import JudgeError, Side
 
 Act = Literal[

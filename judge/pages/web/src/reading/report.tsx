@@ -4,7 +4,7 @@
 import type { TargetedEvent, TargetedKeyboardEvent, TargetedMouseEvent, TargetedPointerEvent } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { ChangedPiece } from "../api.ts";
+import type { Piece } from "../api.ts";
 import { Button, Isolated } from "../shared/parts.tsx";
 import { useStore } from "../shared/store.ts";
 import type { Editing } from "./editing.ts";
@@ -146,7 +146,7 @@ function WordOfReport(
 }
 
 // What a correction changes in a line, word by word.
-export type CompareLine = (line: string, corrected: string) => Promise<readonly ChangedPiece[]>;
+export type CompareLine = (line: string, corrected: string) => Promise<readonly Piece[]>;
 
 // Numbered lines that a reader changes, deletes and inserts.
 export function CandidateLines({ editing, compare }: { editing: Editing; compare: CompareLine }) {
@@ -227,8 +227,8 @@ const TAGS = { same: "span", out: "del", in: "ins" } as const;
 
 // The line with its correction: as a whole, and word by word once the service has compared them.
 function CorrectedLine({ text, corrected, compare }: { text: string; corrected: string; compare: CompareLine }) {
-  const whole: ChangedPiece[] = [{ change: "out", text }, { change: "in", text: corrected }];
-  const [compared, setCompared] = useState<{ corrected: string; pieces: readonly ChangedPiece[] } | null>(null);
+  const whole: Piece[] = [{ change: "out", text }, { change: "in", text: corrected }];
+  const [compared, setCompared] = useState<{ corrected: string; pieces: readonly Piece[] } | null>(null);
   useEffect(() => {
     let isCurrent = true;
     compare(text, corrected).then(
