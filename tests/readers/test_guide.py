@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import TOYS
+from support import ROOT, TOYS
 
 from judge import JudgeError, plugins, prompts, rubrics
 from judge.readers.annotation_store import MarkedItem, why_unreadable
@@ -215,3 +216,14 @@ def test_a_correction_is_found_by_its_line_and_an_insertion_by_what_is_missing()
         "Not marked",
         "Not expected",
     ]
+
+
+def test_the_manual_names_the_keys_that_there_are() -> None:
+    manual = (ROOT / "docs" / "readers.md").read_text("utf-8")
+    section = manual.partition("## Read blind")[2].partition("\n## ")[0]
+    named = {*re.findall(r"`(.)`", section)}
+    known = {page_key.key for page_key in PAGE_KEYS} | {"m", "?"}
+    assert named <= known
+    for act in ("nothing", "done", "cannot", "later", "insert", "undo"):
+        (key,) = (page_key.key for page_key in PAGE_KEYS if page_key.act == act)
+        assert key in named

@@ -5,7 +5,7 @@ import type { TargetedEvent, TargetedKeyboardEvent, TargetedMouseEvent, Targeted
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { Piece } from "../api.ts";
-import { Button, Isolated } from "../shared/parts.tsx";
+import { Button, Isolated, Pieces } from "../shared/parts.tsx";
 import { useStore } from "../shared/store.ts";
 import type { Editing } from "./editing.ts";
 import { shownAs } from "./marks.ts";
@@ -223,8 +223,6 @@ function CandidateLine({ editing, line, compare }: { editing: Editing; line: num
   );
 }
 
-const TAGS = { same: "span", out: "del", in: "ins" } as const;
-
 // The line with its correction: as a whole, and word by word once the service has compared them.
 function CorrectedLine({ text, corrected, compare }: { text: string; corrected: string; compare: CompareLine }) {
   const whole: Piece[] = [{ change: "out", text }, { change: "in", text: corrected }];
@@ -237,15 +235,7 @@ function CorrectedLine({ text, corrected, compare }: { text: string; corrected: 
     );
     return () => { isCurrent = false; };
   }, [text, corrected]);
-  const pieces = compared?.corrected === corrected ? compared.pieces : whole;
-  return (
-    <>
-      {pieces.filter((piece) => piece.text !== "").map((piece, at) => {
-        const Tag = TAGS[piece.change];
-        return <Tag key={at}><Isolated>{piece.text}</Isolated></Tag>;
-      })}
-    </>
-  );
+  return <Pieces pieces={compared?.corrected === corrected ? compared.pieces : whole} />;
 }
 
 // Asks for the text of a line that is changed or inserted.

@@ -4,6 +4,8 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
+import type { Piece } from "../api.ts";
+
 const MAX_SHOWN = 20000;
 const MAX_LISTED = 300;
 
@@ -118,6 +120,20 @@ export function Clipped({ text, show = isolated }: { text: string; show?: (part:
 
 function isolated(text: string): ComponentChildren {
   return <Isolated>{text}</Isolated>;
+}
+
+// Words of two texts: the same, taken out, or put in.
+export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
+  return (
+    <>
+      {pieces.map(({ change, text }, at) => {
+        const words = <Clipped text={text} />;
+        if (change === "out") return <del key={at}>{words}</del>;
+        if (change === "in") return <ins key={at}>{words}</ins>;
+        return <span key={at}>{words}</span>;
+      })}
+    </>
+  );
 }
 
 // The first entries of a long list, and a button for the rest. `show` draws an entry as an <li>
