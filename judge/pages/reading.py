@@ -30,6 +30,7 @@ CONTEXT = frozenset((*CONTEXT_FIELDS, *_MORE.split()))
 """The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
 model, such as a rating, a score or a class, or name the author of the candidate."""
 State = Literal["new", "begun", "done", "not judged"]
+_NOT_DRAWN = "No studies are drawn for reading yet: judge sample RUN -n 100 draws them at random."
 _NO_PRACTICE = "This rubric has no practice studies."
 _NO_DEFINITIONS = "This rubric does not define its labels further."
 
@@ -137,11 +138,14 @@ class QueueEntry(PageModel):
 
 
 class ReadingQueue(PageModel):
-    """What a reader begins with; `queue` is null where no sample was drawn."""
+    """What a reader begins with; without studies to read, `nothing_to_read` says why."""
 
     rubric: RubricToRead
     keys: list[KeyOfPage]
-    queue: list[QueueEntry] | None
+    queue: list[QueueEntry] | None = Field(
+        description="Null where no sample was drawn."
+    )
+    nothing_to_read: str
     marked: list[str] = Field(description="The kinds that the reader has used.")
     practice: list[PracticeToRead]
 
@@ -254,6 +258,7 @@ def reading_queue(
         rubric=_rubric(guide),
         keys=[KeyOfPage(**asdict(key)) for key in guide.page_keys],
         queue=queue,
+        nothing_to_read="" if queue else _NOT_DRAWN,
         marked=sorted(marked),
         practice=[_practice(study) for study in guide.practice],
     )

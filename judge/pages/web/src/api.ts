@@ -907,7 +907,7 @@ export interface QueueEntry {
   state: "new" | "begun" | "done" | "not judged";
 }
 /**
- * What a reader begins with; `queue` is null where no sample was drawn.
+ * What a reader begins with; without studies to read, `nothing_to_read` says why.
  *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "ReadingQueue".
@@ -915,7 +915,11 @@ export interface QueueEntry {
 export interface ReadingQueue {
   rubric: RubricToRead;
   keys: KeyOfPage[];
+  /**
+   * Null where no sample was drawn.
+   */
   queue: QueueEntry[] | null;
+  nothing_to_read: string;
   /**
    * The kinds that the reader has used.
    */

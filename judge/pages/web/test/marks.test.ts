@@ -6,10 +6,22 @@ import type { Content, Mark } from "../src/reading/marks.ts";
 import { NO_CHOICE, chosenByKey, rangeOf, wordsOfReport } from "../src/reading/words.ts";
 import { LINES, REPORTS, WORDS, report } from "./rubrics.ts";
 
-const MARK: Mark = { kind: "error", labels: {}, text: "effusion", side: "candidate", start: 6, end: 14, edit: null };
+const MARK: Mark = {
+  kind: "error",
+  labels: {},
+  text: "effusion",
+  side: "candidate",
+  start: 6,
+  end: 14,
+  edit: null,
+};
 
 function line(at: number, corrected: string): Mark {
-  return { ...MARK, labels: { category: ["a"], level: ["low"] }, edit: { kind: "change", line: at, corrected } };
+  return {
+    ...MARK,
+    labels: { category: ["a"], level: ["low"] },
+    edit: { kind: "change", line: at, corrected },
+  };
 }
 
 function content(...items: Mark[]): Content {
@@ -62,13 +74,19 @@ test("two versions together have all that either has, each mark once", () => {
 
 test("of two corrections of one line mine stands, and theirs is not lost", () => {
   const both = merged(content(line(0, "Theirs."), line(1, "Other.")), content(line(0, "Mine.")));
-  assert.deepEqual(both.items.map(({ edit }) => edit?.corrected), ["Other.", "Mine."]);
+  assert.deepEqual(
+    both.items.map(({ edit }) => edit?.corrected),
+    ["Other.", "Mine."],
+  );
   assert.match(both.comment, /Theirs\./);
 });
 
 test("places are counted in code points, and words keep their hyphens and percent signs", () => {
   const words = wordsOfReport(report("A 😀 well-known 50% rise."));
-  assert.deepEqual(words.words.map(({ text }) => text), ["A", "well-known", "50%", "rise"]);
+  assert.deepEqual(
+    words.words.map(({ text }) => text),
+    ["A", "well-known", "50%", "rise"],
+  );
   const choice = { anchor: 1, head: 2, isResting: false };
   assert.deepEqual(rangeOf(words, choice), { start: 4, end: 18, text: "well-known 50%" });
 });

@@ -1,9 +1,26 @@
 // What the service says of two rubrics, shortened: words that are marked, and lines that are corrected.
 
-import type { FacetToLabel, LabelToGive, QueueEntry, ReadingQueue, RubricToRead, StudyToRead } from "../src/api.ts";
+import type {
+  FacetToLabel,
+  LabelToGive,
+  QueueEntry,
+  ReadingQueue,
+  RubricToRead,
+  StudyToRead,
+} from "../src/api.ts";
 
 function label(name: string, key: string | null, more: Partial<LabelToGive> = {}): LabelToGive {
-  return { name, label: name, text: `(${name})`, button: name, key, tone: null, modality: null, definition: [], ...more };
+  return {
+    name,
+    label: name,
+    text: `(${name})`,
+    button: name,
+    key,
+    tone: null,
+    modality: null,
+    definition: [],
+    ...more,
+  };
 }
 
 function facet(name: string, labels: LabelToGive[], has_several = false): FacetToLabel {
@@ -11,21 +28,42 @@ function facet(name: string, labels: LabelToGive[], has_several = false): FacetT
 }
 
 const error = {
-  name: "error", label: "error", title: "Error", key: null, facets: ["category", "level"], graded_by: "level",
-  definition: [], forgotten: "",
+  name: "error",
+  label: "error",
+  title: "Error",
+  key: null,
+  facets: ["category", "level"],
+  graded_by: "level",
+  definition: [],
+  forgotten: "",
 };
 const matched = {
-  name: "matched", label: "matched finding", title: "Matched finding", key: "m", facets: [], graded_by: null,
-  definition: [], forgotten: "No matched finding is marked here.",
+  name: "matched",
+  label: "matched finding",
+  title: "Matched finding",
+  key: "m",
+  facets: [],
+  graded_by: null,
+  definition: [],
+  forgotten: "No matched finding is marked here.",
 };
 const levels = facet("level", [label("high", "1", { tone: "serious" }), label("low", "2", { tone: "mild" })]);
 
 export const WORDS: RubricToRead = {
-  title: "Words", summary: "", has_edits: false, guidelines: [], notes: [], kinds: [error, matched],
-  facets: [facet("category", [label("a", "a"), label("b", "b")]), levels], has_marks: "Errors are marked.",
+  title: "Words",
+  summary: "",
+  has_edits: false,
+  guidelines: [],
+  notes: [],
+  kinds: [error, matched],
+  facets: [facet("category", [label("a", "a"), label("b", "b")]), levels],
+  has_marks: "Errors are marked.",
 };
 export const LINES: RubricToRead = {
-  ...WORDS, title: "Lines", has_edits: true, kinds: [error],
+  ...WORDS,
+  title: "Lines",
+  has_edits: true,
+  kinds: [error],
   facets: [facet("category", [label("a", "a"), label("b", "b")], true), levels],
 };
 
@@ -50,5 +88,12 @@ export function study(id: string): StudyToRead {
 
 export function queueOf(rubric: RubricToRead, ...ids: string[]): ReadingQueue {
   const queue: QueueEntry[] = ids.map((study_id) => ({ study_id, state: "new" }));
-  return { rubric, keys: [], queue, marked: [], practice: [{ context: [], ...REPORTS }] };
+  return {
+    rubric,
+    keys: [],
+    queue,
+    nothing_to_read: "",
+    marked: [],
+    practice: [{ context: [], ...REPORTS }],
+  };
 }

@@ -24,7 +24,16 @@ function keep(reading: StudyReading): Response {
   if ((last?.id ?? "") !== reading.replaces) return problem(409, "changed elsewhere");
   nKept += 1;
   const { items = [], comment = "", cannot_judge = "", seconds = null, done } = reading;
-  const made = { study_id: reading.study_id, reader: reading.reader, texts: "", done, items, comment, cannot_judge, seconds };
+  const made = {
+    study_id: reading.study_id,
+    reader: reading.reader,
+    texts: "",
+    done,
+    items,
+    comment,
+    cannot_judge,
+    seconds,
+  };
   kept.set(reading.study_id, { ...made, id: `id${nKept}`, at: "" } as KeptReading);
   return new Response(JSON.stringify(kept.get(reading.study_id)), { status: 201 });
 }
@@ -40,7 +49,12 @@ globalThis.fetch = async (address, request) => {
 let time = 0;
 
 function tab(rubric = WORDS): Session {
-  const options = { base: "/v1/runs/x", reader: "Ana", announce: (text: string) => said.push(text), now: () => time };
+  const options = {
+    base: "/v1/runs/x",
+    reader: "Ana",
+    announce: (text: string) => said.push(text),
+    now: () => time,
+  };
   return new Session(queueOf(rubric, "one", "two"), options);
 }
 
@@ -65,7 +79,10 @@ test("each change is saved, and the queue says how far the reader is", async () 
   await session.open(0);
   mark(session, 1);
   await session.saving.send();
-  assert.deepEqual(kept.get("one")?.items.map(({ text }) => text), ["effusion"]);
+  assert.deepEqual(
+    kept.get("one")?.items.map(({ text }) => text),
+    ["effusion"],
+  );
   assert.equal(session.state.queue[0]?.state, "begun");
   session.state.editing?.finish(true);
   await session.saving.send();
@@ -126,7 +143,10 @@ async function conflict(): Promise<[Session, Session]> {
   mark(second, 1);
   await second.saving.send();
   assert.equal(second.saving.state.conflicts.length, 1);
-  assert.deepEqual(kept.get("one")?.items.map(({ text }) => text), ["Small"]);
+  assert.deepEqual(
+    kept.get("one")?.items.map(({ text }) => text),
+    ["Small"],
+  );
   return [first, second];
 }
 
@@ -155,7 +175,10 @@ test("of two tabs the second can load what was saved, and undo brings its own ba
   assert.deepEqual(texts(second), ["Small"]);
   await second.undo();
   await second.saving.send();
-  assert.deepEqual(kept.get("one")?.items.map(({ text }) => text), ["effusion"]);
+  assert.deepEqual(
+    kept.get("one")?.items.map(({ text }) => text),
+    ["effusion"],
+  );
 });
 
 test("practice is kept nowhere, and cannot be undone once the reading has begun", async () => {

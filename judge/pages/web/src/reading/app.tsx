@@ -2,28 +2,23 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { ChangedLine, KeyOfPage, PracticeFeedback, ReadingQueue } from "../api.ts";
+import type { ChangedLine, PracticeFeedback, ReadingQueue } from "../api.ts";
 import { showDialog } from "../shared/dialog.tsx";
 import { KeysButton, useKeys } from "../shared/keys.tsx";
-import { remember, remembered } from "../shared/memory.ts";
+import { remembered } from "../shared/memory.ts";
 import { alarm, announce, dismissAlarm, goTo, startPage } from "../shared/page.tsx";
-import { Button, Control, Isolated } from "../shared/parts.tsx";
+import { Button, Isolated } from "../shared/parts.tsx";
 import { Reader, ReaderName } from "../shared/reader.tsx";
 import { ask } from "../shared/service.ts";
 import { useStore } from "../shared/store.ts";
-import { KeyButton, StudyEditor } from "./editor.tsx";
+import { StudyEditor } from "./editor.tsx";
 import { Guidelines } from "./guidelines.tsx";
 import { keysOf } from "./marks.ts";
 import type { CompareLine } from "./report.tsx";
 import type { Conflict, Saving } from "./saving.ts";
 import { Session } from "./session.ts";
-
-// With the rubric's title: the name of the reader who has practised by it.
-const PRACTISED = "judge.practised.";
-const NOT_DRAWN = "No studies are drawn for reading yet: judge sample RUN -n 100 draws them at random.";
-const SIGNS = { new: "", begun: " …", done: " ✓", "not judged": " –" };
-
-type Act = KeyOfPage["act"];
+import { PRACTISED, Steps, keyOf, leaveFor } from "./steps.tsx";
+import type { Acts } from "./steps.tsx";
 
 // Starts the page of the run that the document names.
 export function startReading(): void {
@@ -38,7 +33,7 @@ export function startReading(): void {
 // A session at its first study, or in practice where the reader has done nothing yet.
 async function begun(base: string, reader: string): Promise<Session> {
   const data = await ask<ReadingQueue>(`${base}/reading`, { query: { reader } });
-  if (!data.queue?.length) throw new Error(NOT_DRAWN);
+  if (data.nothing_to_read) throw new Error(data.nothing_to_read);
   const session = new Session(data, { base, reader, announce, now: () => performance.now() });
   const hasPractice = data.practice.length > 0 && remembered(PRACTISED + data.rubric.title) !== reader;
   if (session.isNew && hasPractice) session.openPractice(0);
@@ -65,7 +60,12 @@ function ReadingPage({ reader, base, first }: PageProps) {
   }, [name]);
   // Another reader has another queue.
   useEffect(() => reader.subscribe(() => session && location.reload()), [session]);
-  if (isBroken) return <main id="main"><h1>This page cannot be shown</h1></main>;
+  if (isBroken)
+    return (
+      <main id="main">
+        <h1>This page cannot be shown</h1>
+      </main>
+    );
   if (!name) return <NameNeeded reader={reader} />;
   return session && <SessionPage session={session} reader={reader} base={base} />;
 }
@@ -75,7 +75,11 @@ function NameNeeded({ reader }: { reader: Reader }) {
     <main id="main" class="thanks">
       <h1>Blind reading</h1>
       <p>Your name is needed first: each reading is stored with it, so that you can come back to yours.</p>
-      <p><Button class="main" onClick={() => void reader.ask()}>Enter your name</Button></p>
+      <p>
+        <Button class="main" onClick={() => void reader.ask()}>
+          Enter your name
+        </Button>
+      </p>
     </main>
   );
 }
@@ -105,7 +109,9 @@ function SessionPage({ session, reader, base }: SessionProps) {
       {session.saving.state.conflicts.map((conflict) => (
         <ConflictNote key={conflict.mine.study_id} session={session} conflict={conflict} />
       ))}
-      <main id="main">{state.editing ? <Study session={session} heading={heading} base={base} /> : <AllRead />}</main>
+      <main id="main">
+        {state.editing ? <Study session={session} heading={heading} base={base} /> : <AllRead />}
+      </main>
       <Steps session={session} acts={acts} />
     </>
   );
@@ -133,16 +139,8 @@ function headingOf({ state, data }: Session): string {
   return data.rubric.title;
 }
 
-// Goes on where the study in view can be left, and says why where it cannot.
-function leaveFor(session: Session, next: () => unknown): boolean {
-  const why = session.leaveStudy();
-  if (why) alarm(new Error(why));
-  else void next();
-  return true;
-}
-
 // What the keys and the buttons of the page do; false where that means nothing at the moment.
-function actsOf(session: Session): Record<Act, () => unknown> {
+function actsOf(session: Session): Acts {
   const { phase, at, queue, editing } = session.state;
   const finish = (hasErrors: boolean) => {
     if (!editing) return false;
@@ -178,10 +176,12 @@ function actsOf(session: Session): Record<Act, () => unknown> {
 }
 
 // The keys of the rubric come first; they do nothing where there is nothing to label.
-function allKeys(session: Session, acts: Record<Act, () => unknown>) {
+function allKeys(session: Session, acts: Acts) {
   const { rubric, keys } = session.data;
   const labels = keysOf(rubric).map(({ key, text }) => ({
-    key, text, act: () => session.state.editing?.press(key) ?? false,
+    key,
+    text,
+    act: () => session.state.editing?.press(key) ?? false,
   }));
   return [...labels, ...keys.map(({ key, text, act }) => ({ key, text, act: acts[act] }))];
 }
@@ -200,7 +200,9 @@ async function cannotJudge(session: Session): Promise<void> {
         maxLength={1000}
         autocomplete="off"
         defaultValue={why}
-        onInput={({ currentTarget }) => { why = currentTarget.value; }}
+        onInput={({ currentTarget }) => {
+          why = currentTarget.value;
+        }}
       />
     </>
   );
@@ -215,7 +217,9 @@ function Header({ session, reader, leave }: { session: Session; reader: Reader; 
   const practise = practice.length > 0 ? () => leaveFor(session, () => session.openPractice(0)) : null;
   return (
     <header class="top">
-      <h1>Reading <Isolated>{rubric.title}</Isolated></h1>
+      <h1>
+        Reading <Isolated>{rubric.title}</Isolated>
+      </h1>
       <Progress session={session} />
       <Saved saving={session.saving} />
       <ReaderName reader={reader} verb="as" />
@@ -244,8 +248,12 @@ function Saved({ saving }: { saving: Saving }) {
     <span class="small" role="status">
       {problem && (
         <>
-          <span class="wrong">Not saved: <Isolated>{problem}</Isolated> </span>
-          <Button class="quiet" onClick={() => void saving.send()}>Try again</Button>
+          <span class="wrong">
+            Not saved: <Isolated>{problem}</Isolated>{" "}
+          </span>
+          <Button class="quiet" onClick={() => void saving.send()}>
+            Try again
+          </Button>
         </>
       )}
       {isSaved && "Saved"}
@@ -255,16 +263,21 @@ function Saved({ saving }: { saving: Saving }) {
 
 function ConflictNote({ session, conflict }: { session: Session; conflict: Conflict }) {
   const place = session.state.queue.findIndex(({ study_id: id }) => id === conflict.mine.study_id);
-  const resolve = (isBoth: boolean) => leaveFor(session, () => session.resolve(latest(session, conflict), isBoth));
+  const resolve = (isBoth: boolean) =>
+    leaveFor(session, () => session.resolve(latest(session, conflict), isBoth));
   return (
     <section class="conflict" role="alert" aria-labelledby="conflict-title">
       <p id="conflict-title">
-        Study {place + 1} was changed elsewhere, in another tab or on another device, since it was opened here.
-        What you changed here is not saved yet.
+        Study {place + 1} was changed elsewhere, in another tab or on another device, since it was opened
+        here. What you changed here is not saved yet.
       </p>
       <p class="tools">
-        <Button class="main" data-act="both" onClick={() => resolve(true)}>Keep both</Button>
-        <Button data-act="theirs" onClick={() => resolve(false)}>Load the other version</Button>
+        <Button class="main" data-act="both" onClick={() => resolve(true)}>
+          Keep both
+        </Button>
+        <Button data-act="theirs" onClick={() => resolve(false)}>
+          Load the other version
+        </Button>
       </p>
     </section>
   );
@@ -288,7 +301,15 @@ function Study({ session, heading, base }: { session: Session; heading: string; 
       key={`${phase} ${at}`}
       editing={editing}
       heading={heading}
-      hint={isPractice ? "made up, and not counted: mark its errors, then check" : <>study <Isolated>{queue[at]?.study_id ?? ""}</Isolated></>}
+      hint={
+        isPractice ? (
+          "made up, and not counted: mark its errors, then check"
+        ) : (
+          <>
+            study <Isolated>{queue[at]?.study_id ?? ""}</Isolated>
+          </>
+        )
+      }
       context={study.context}
       modality={"modality" in study ? study.modality : null}
       keyOf={(act) => keyOf(session, act)}
@@ -299,16 +320,14 @@ function Study({ session, heading, base }: { session: Session; heading: string; 
   );
 }
 
-function keyOf(session: Session, act: string): string {
-  return session.data.keys.find((key) => key.act === act)?.key ?? "";
-}
-
 function Feedback({ feedback: { title, remarks, lesson } }: { feedback: PracticeFeedback }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => goTo(heading.current, "nearest"), [title, remarks]);
   return (
     <section class="feedback" aria-labelledby="feedback-title">
-      <h3 id="feedback-title" ref={heading} tabIndex={-1}>{title}</h3>
+      <h3 id="feedback-title" ref={heading} tabIndex={-1}>
+        {title}
+      </h3>
       <ul>
         {remarks.map((remark, at) => (
           <li key={at} class={remark.is_right ? "right" : "differs"}>
@@ -324,7 +343,11 @@ function Feedback({ feedback: { title, remarks, lesson } }: { feedback: Practice
 function AllRead() {
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus(), []);
-  return <h2 id="study-title" ref={heading} tabIndex={-1}>All studies are read. Thank you.</h2>;
+  return (
+    <h2 id="study-title" ref={heading} tabIndex={-1}>
+      All studies are read. Thank you.
+    </h2>
+  );
 }
 
 // Where a reader goes who leaves: nothing here leads to what judges or other readers said.
@@ -336,105 +359,25 @@ function Thanks({ session, reader }: { session: Session; reader: Reader }) {
   useLayoutEffect(() => heading.current?.focus(), []);
   return (
     <main id="main" class="thanks">
-      <h1 ref={heading} tabIndex={-1}>Thank you, <Isolated>{reader.name}</Isolated></h1>
-      <p>{ended} of {queue.length} done.</p>
-      {hasUnsaved
-        ? <p><span class="wrong">Something is not saved yet: keep this page open.</span> <Saved saving={session.saving} /></p>
-        : <p>All that you marked is saved, and you can close this page.</p>}
-      <p><Button class="main" onClick={() => void session.open(session.unfinished(-1))}>Go on reading</Button></p>
-    </main>
-  );
-}
-
-function Steps({ session, acts }: { session: Session; acts: Record<Act, () => unknown> }) {
-  const { phase, undoable } = session.state;
-  return (
-    <nav class="steps" aria-label="Studies">
-      {phase === "practice" ? <PracticeSteps session={session} acts={acts} /> : <ReadingSteps session={session} acts={acts} />}
-      <KeyButton
-        act="undo"
-        text={undoable ? `Undo: ${undoable}` : "Undo"}
-        keyboard={keyOf(session, "undo")}
-        disabled={undoable === ""}
-        onClick={() => acts.undo()}
-      />
-    </nav>
-  );
-}
-
-interface StepsProps {
-  session: Session;
-  acts: Record<Act, () => unknown>;
-}
-
-function PracticeSteps({ session, acts }: StepsProps) {
-  const { at, feedback } = session.state;
-  const isLast = at + 1 === session.data.practice.length;
-  const end = () => {
-    remember(PRACTISED + session.data.rubric.title, session.reader);
-    void session.endPractice();
-  };
-  return (
-    <>
-      <Button data-act="skip" onClick={end}>Skip the practice</Button>
-      <KeyButton act="nothing" text="No errors - check" keyboard={keyOf(session, "nothing")} onClick={() => acts.nothing()} />
-      <KeyButton act="done" text="Check" keyboard={keyOf(session, "done")} isMain={!feedback} onClick={() => acts.done()} />
-      {feedback && (
-        <Button class="main" data-act="next" onClick={() => (isLast ? end() : session.openPractice(at + 1))}>
-          {isLast ? "Begin reading" : "Next practice study"}
-        </Button>
+      <h1 ref={heading} tabIndex={-1}>
+        Thank you, <Isolated>{reader.name}</Isolated>
+      </h1>
+      <p>
+        {ended} of {queue.length} done.
+      </p>
+      {hasUnsaved ? (
+        <p>
+          <span class="wrong">Something is not saved yet: keep this page open.</span>{" "}
+          <Saved saving={session.saving} />
+        </p>
+      ) : (
+        <p>All that you marked is saved, and you can close this page.</p>
       )}
-    </>
-  );
-}
-
-function ReadingSteps({ session, acts }: StepsProps) {
-  const { at, queue, editing } = session.state;
-  return (
-    <>
-      <KeyButton act="previous" text="Previous" keyboard={keyOf(session, "previous")} disabled={at <= 0} onClick={() => acts.previous()} />
-      <KeyButton
-        act="later"
-        text="Next, not done"
-        keyboard={keyOf(session, "later")}
-        disabled={at + 1 >= queue.length}
-        onClick={() => acts.later()}
-      />
-      <StudySelect session={session} />
-      {editing && <EndSteps session={session} acts={acts} />}
-    </>
-  );
-}
-
-function StudySelect({ session }: { session: Session }) {
-  const { at, queue } = session.state;
-  return (
-    <Control id="place" label="Study">
-      <select
-        id="place"
-        data-act="place"
-        value={String(at)}
-        onChange={({ currentTarget }) => {
-          const place = Number(currentTarget.value);
-          // Where it cannot be left, the study in view stays the chosen one.
-          currentTarget.value = String(at);
-          leaveFor(session, () => session.open(place));
-        }}
-      >
-        {queue.map(({ state }, place) => <option key={place} value={String(place)}>{`${place + 1}${SIGNS[state]}`}</option>)}
-      </select>
-    </Control>
-  );
-}
-
-function EndSteps({ session, acts }: StepsProps) {
-  const { at, queue } = session.state;
-  const isDone = queue[at]?.state === "done";
-  return (
-    <>
-      <KeyButton act="cannot" text="Cannot judge" keyboard={keyOf(session, "cannot")} onClick={() => acts.cannot()} />
-      <KeyButton act="nothing" text="No errors - next" keyboard={keyOf(session, "nothing")} onClick={() => acts.nothing()} />
-      <KeyButton act="done" text={isDone ? "Done ✓ - next" : "Done - next"} keyboard={keyOf(session, "done")} isMain onClick={() => acts.done()} />
-    </>
+      <p>
+        <Button class="main" onClick={() => void session.open(session.unfinished(-1))}>
+          Go on reading
+        </Button>
+      </p>
+    </main>
   );
 }

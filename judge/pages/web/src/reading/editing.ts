@@ -3,7 +3,17 @@
 
 import type { FacetToLabel, KindToMark, LineOfReport, ReportToRead, RubricToRead } from "../api.ts";
 import { Store } from "../shared/store.ts";
-import { applyKey, errorKind, isComplete, isError, kindOf, labelled, ofKind, sameLine, wordsOf } from "./marks.ts";
+import {
+  applyKey,
+  errorKind,
+  isComplete,
+  isError,
+  kindOf,
+  labelled,
+  ofKind,
+  sameLine,
+  wordsOf,
+} from "./marks.ts";
 import type { Content, Mark, Side } from "./marks.ts";
 import { NO_CHOICE, rangeOf, wordsOfReport } from "./words.ts";
 import type { Choice, Range, Words } from "./words.ts";
@@ -206,8 +216,10 @@ export class Editing extends Store<EditingState> {
     const { items, done } = this.state.content;
     if (!hasErrors && items.some((mark) => isError(this.rubric, mark))) return this.rubric.has_marks;
     // Without a mark of what matches, where other studies have one, it would say that nothing matches.
-    const forgotten = this.rubric.kinds.find(({ name, forgotten: question }) =>
-      question !== "" && this.#around.hasMarked(name) && !items.some(({ kind }) => kind === name));
+    const forgotten = this.rubric.kinds.find(
+      ({ name, forgotten: question }) =>
+        question !== "" && this.#around.hasMarked(name) && !items.some(({ kind }) => kind === name),
+    );
     if (!forgotten || done || this.#isWarned) return "";
     this.#isWarned = true;
     return forgotten.forgotten;
@@ -238,8 +250,14 @@ export class Editing extends Store<EditingState> {
     const { line: at, range, content } = this.state;
     const line = this.lines[at];
     if (kind === "change" && corrected === line?.text) return;
-    let place: Pick<Mark, "side" | "start" | "end" | "text"> = { side: null, start: null, end: null, text: "" };
-    if (kind !== "insert" && line) place = { side: "candidate", start: line.start, end: line.end, text: line.text };
+    let place: Pick<Mark, "side" | "start" | "end" | "text"> = {
+      side: null,
+      start: null,
+      end: null,
+      text: "",
+    };
+    if (kind !== "insert" && line)
+      place = { side: "candidate", start: line.start, end: line.end, text: line.text };
     else if (range) place = { side: range.side, start: range.start, end: range.end, text: range.text };
     const edit = { kind, line: line ? at : null, corrected };
     const draft: Mark = { kind: errorKind(this.rubric).name, labels: {}, ...place, edit };

@@ -34,9 +34,16 @@ export interface KeyButtonProps {
 }
 
 // A button with its key.
-export function KeyButton(
-  { act, text, keyboard, onClick, tone, isPressed, isMain = false, disabled = false }: KeyButtonProps,
-) {
+export function KeyButton({
+  act,
+  text,
+  keyboard,
+  onClick,
+  tone,
+  isPressed,
+  isMain = false,
+  disabled = false,
+}: KeyButtonProps) {
   const toneClass = tone ? `tone-${tone}` : undefined;
   return (
     <Button
@@ -47,7 +54,11 @@ export function KeyButton(
       disabled={disabled}
       onClick={onClick}
     >
-      {keyboard && <><kbd aria-hidden="true">{keyName(keyboard)}</kbd> </>}
+      {keyboard && (
+        <>
+          <kbd aria-hidden="true">{keyName(keyboard)}</kbd>{" "}
+        </>
+      )}
       {text}
     </Button>
   );
@@ -66,9 +77,16 @@ export interface StudyEditorProps {
   children?: ComponentChildren;
 }
 
-export function StudyEditor(
-  { editing, heading, hint, context, modality, keyOf, compare, children }: StudyEditorProps,
-) {
+export function StudyEditor({
+  editing,
+  heading,
+  hint,
+  context,
+  modality,
+  keyOf,
+  compare,
+  children,
+}: StudyEditorProps) {
   const { content, focus } = useStore(editing);
   const root = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -79,19 +97,29 @@ export function StudyEditor(
   return (
     <div class="editor" ref={root}>
       <header class="editor-head">
-        <h2 id="study-title">{heading} <span class="small">{hint}</span></h2>
+        <h2 id="study-title">
+          {heading} <span class="small">{hint}</span>
+        </h2>
         {content.cannot_judge && (
           <p>
             Cannot judge: <Isolated>{content.cannot_judge}</Isolated>{" "}
-            <Button class="quiet" onClick={() => editing.cannotJudge("")}>Judge it after all</Button>
+            <Button class="quiet" onClick={() => editing.cannotJudge("")}>
+              Judge it after all
+            </Button>
           </p>
         )}
         {facts.length > 0 && <FactList facts={facts} label="Clinical context" />}
       </header>
       <div class="reading">
-        <Report side="reference" title="Reference"><ReportWords side="reference" editing={editing} /></Report>
+        <Report side="reference" title="Reference">
+          <ReportWords side="reference" editing={editing} />
+        </Report>
         <Report side="candidate" title="Candidate">
-          {hasEdits ? <CandidateLines editing={editing} compare={compare} /> : <ReportWords side="candidate" editing={editing} />}
+          {hasEdits ? (
+            <CandidateLines editing={editing} compare={compare} />
+          ) : (
+            <ReportWords side="candidate" editing={editing} />
+          )}
         </Report>
       </div>
       <div class="below">
@@ -128,12 +156,24 @@ function Marks({ editing, removeKey }: { editing: Editing; removeKey: string }) 
   if (content.items.length === 0) return <p class="small">Nothing is marked yet.</p>;
   return (
     <ol class="errors" aria-label="Marks">
-      {content.items.map((mark, at) => <Card key={at} mark={mark} at={at} editing={editing} removeKey={removeKey} />)}
+      {content.items.map((mark, at) => (
+        <Card key={at} mark={mark} at={at} editing={editing} removeKey={removeKey} />
+      ))}
     </ol>
   );
 }
 
-function Card({ mark, at, editing, removeKey }: { mark: Mark; at: number; editing: Editing; removeKey: string }) {
+function Card({
+  mark,
+  at,
+  editing,
+  removeKey,
+}: {
+  mark: Mark;
+  at: number;
+  editing: Editing;
+  removeKey: string;
+}) {
   const { tone, grade, tags } = shownAs(editing.rubric, mark);
   return (
     <li
@@ -146,7 +186,9 @@ function Card({ mark, at, editing, removeKey }: { mark: Mark; at: number; editin
       <span class="error-number">{at + 1}</span>
       <strong class="severity">{grade}</strong>
       <span>{tags.join(", ")}</span>
-      <span><span class="small">{placeOf(mark)}</span> <Isolated>{wordsOf(mark)}</Isolated></span>
+      <span>
+        <span class="small">{placeOf(mark)}</span> <Isolated>{wordsOf(mark)}</Isolated>
+      </span>
       <Button
         class="quiet"
         aria-label={`Delete mark ${at + 1}`}
@@ -203,7 +245,11 @@ function MarkBar({ editing, modality, keyOf }: BarProps) {
   const { mark } = editing;
   return (
     <div class="bar" role="region" aria-label="The mark">
-      {mark ? <Labelling editing={editing} mark={mark} modality={modality} keyOf={keyOf} /> : <Idle editing={editing} keyOf={keyOf} />}
+      {mark ? (
+        <Labelling editing={editing} mark={mark} modality={modality} keyOf={keyOf} />
+      ) : (
+        <Idle editing={editing} keyOf={keyOf} />
+      )}
     </div>
   );
 }
@@ -219,8 +265,20 @@ function Idle({ editing, keyOf }: Omit<BarProps, "modality">) {
       </p>
       {hasEdits && (
         <div class="tools">
-          <KeyButton act="change" text="Change line" keyboard="Enter" disabled={isEnd} onClick={() => editing.begin("change")} />
-          <KeyButton act="delete" text="Delete line" keyboard="Delete" disabled={isEnd} onClick={() => editing.begin("delete")} />
+          <KeyButton
+            act="change"
+            text="Change line"
+            keyboard="Enter"
+            disabled={isEnd}
+            onClick={() => editing.begin("change")}
+          />
+          <KeyButton
+            act="delete"
+            text="Delete line"
+            keyboard="Delete"
+            disabled={isEnd}
+            onClick={() => editing.begin("delete")}
+          />
           <KeyButton
             act="insert"
             text={isEnd ? "Insert at the end" : `Insert before line ${line}`}
@@ -242,7 +300,9 @@ function Labelling({ editing, mark, modality, keyOf }: BarProps & { mark: Mark }
   const fits = (label: LabelToGive) => label.modality === null || label.modality === modality;
   return (
     <>
-      <p id="words-hint" class="small">{draft ? "Marking" : `Mark ${chosen + 1}:`} <Isolated>{`“${wordsOf(mark)}”`}</Isolated></p>
+      <p id="words-hint" class="small">
+        {draft ? "Marking" : `Mark ${chosen + 1}:`} <Isolated>{`“${wordsOf(mark)}”`}</Isolated>
+      </p>
       {facetsOf(rubric, kind).map((facet) => (
         <div key={facet.name} class="tools" role="group" aria-label={facet.title}>
           {facet.labels.filter(fits).map((label) => (
@@ -268,8 +328,20 @@ function Labelling({ editing, mark, modality, keyOf }: BarProps & { mark: Mark }
             onClick={() => editing.turnInto(other)}
           />
         ))}
-        {!draft && <KeyButton act="remove" text="Delete mark" keyboard={keyOf("remove")} onClick={() => editing.remove()} />}
-        <KeyButton act="cancel" text={draft ? "Cancel" : "Close"} keyboard="Escape" onClick={() => editing.cancel()} />
+        {!draft && (
+          <KeyButton
+            act="remove"
+            text="Delete mark"
+            keyboard={keyOf("remove")}
+            onClick={() => editing.remove()}
+          />
+        )}
+        <KeyButton
+          act="cancel"
+          text={draft ? "Cancel" : "Close"}
+          keyboard="Escape"
+          onClick={() => editing.cancel()}
+        />
       </div>
     </>
   );

@@ -12,8 +12,14 @@ export function Guidelines({ rubric, practise }: { rubric: RubricToRead; practis
       <div>
         <p>{rubric.summary}</p>
         <Passages texts={rubric.guidelines} />
-        {rubric.kinds.map((kind) => <KindGuide key={kind.name} rubric={rubric} kind={kind} />)}
-        {rubric.notes.map((note) => <p key={note} class="small">{note}</p>)}
+        {rubric.kinds.map((kind) => (
+          <KindGuide key={kind.name} rubric={rubric} kind={kind} />
+        ))}
+        {rubric.notes.map((note) => (
+          <p key={note} class="small">
+            {note}
+          </p>
+        ))}
         {practise && <Button onClick={practise}>Practice studies</Button>}
       </div>
     </details>
@@ -23,18 +29,29 @@ export function Guidelines({ rubric, practise }: { rubric: RubricToRead; practis
 function KindGuide({ rubric, kind }: { rubric: RubricToRead; kind: KindToMark }) {
   return (
     <section>
-      <h2>{kind.title} {kind.key && <kbd>{kind.key}</kbd>}</h2>
+      <h2>
+        {kind.title} {kind.key && <kbd>{kind.key}</kbd>}
+      </h2>
       <Passages texts={kind.definition} />
-      {facetsOf(rubric, kind).map((facet) => <FacetGuide key={facet.name} facet={facet} />)}
+      {facetsOf(rubric, kind).map((facet) => (
+        <FacetGuide key={facet.name} facet={facet} />
+      ))}
     </section>
   );
 }
 
 function FacetGuide({ facet }: { facet: FacetToLabel }) {
-  const facts = facet.labels.filter(({ modality }) => modality === null).map(({ key, text, definition }) => ({
-    name: key ?? "",
-    value: <><strong>{text}</strong>{definition.length > 0 && `: ${definition.join(" ")}`}</>,
-  }));
+  const facts = facet.labels
+    .filter(({ modality }) => modality === null)
+    .map(({ key, text, definition }) => ({
+      name: key ?? "",
+      value: (
+        <>
+          <strong>{text}</strong>
+          {definition.length > 0 && `: ${definition.join(" ")}`}
+        </>
+      ),
+    }));
   return (
     <>
       <h3>{facet.title}</h3>
@@ -45,5 +62,11 @@ function FacetGuide({ facet }: { facet: FacetToLabel }) {
 }
 
 function Passages({ texts }: { texts: readonly string[] }) {
-  return <>{texts.map((text) => <p key={text}>{text}</p>)}</>;
+  return (
+    <>
+      {texts.map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+    </>
+  );
 }

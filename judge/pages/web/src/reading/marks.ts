@@ -95,7 +95,7 @@ export function shownAs(rubric: RubricToRead, mark: Mark): ShownMark {
   const [grade] = facets.filter(({ name }) => name === kind.graded_by).flatMap(labelsOf);
   const tags = facets.filter(({ name }) => name !== kind.graded_by).flatMap(labelsOf);
   return {
-    tone: kind.graded_by === null ? "good" : grade?.tone ?? "mild",
+    tone: kind.graded_by === null ? "good" : (grade?.tone ?? "mild"),
     grade: grade?.label ?? kind.label,
     tags: tags.map(({ text }) => text),
   };

@@ -77,7 +77,8 @@ export function ReportWords({ side, editing }: { side: Side; editing: Editing })
     const isBeside = low >= 0 && (word < low || word > high);
     const here = words.tokens.filter((token) => token.word === word);
     const first = marks.find(({ mark }) => here.some((token) => covers(mark, token)));
-    if (first && !isDrag.current && !shiftKey && !(isTap.current && low >= 0)) editing.chooseMark(first.at, true);
+    if (first && !isDrag.current && !shiftKey && !(isTap.current && low >= 0))
+      editing.chooseMark(first.at, true);
     else if (isTap.current) choose(choosing(choice, word, isBeside));
   }
 
@@ -119,14 +120,29 @@ function covers({ start, end }: Mark, token: Token): boolean {
 function isChosen(token: Token, words: readonly Token[], choice: Choice): boolean {
   const [first, last] = spanOf(choice);
   const [from, to] = [words[first], words[last]];
-  return !choice.isResting && from !== undefined && to !== undefined && token.start >= from.start && token.end <= to.end;
+  return (
+    !choice.isResting &&
+    from !== undefined &&
+    to !== undefined &&
+    token.start >= from.start &&
+    token.end <= to.end
+  );
 }
 
 // Of several marks the last lies on top; a mark's number is above its last word.
-function WordOfReport(
-  { token, marks, editing, isChosen: isPart, lit }:
-  { token: Token; marks: readonly NumberedMark[]; editing: Editing; isChosen: boolean; lit: number },
-) {
+function WordOfReport({
+  token,
+  marks,
+  editing,
+  isChosen: isPart,
+  lit,
+}: {
+  token: Token;
+  marks: readonly NumberedMark[];
+  editing: Editing;
+  isChosen: boolean;
+  lit: number;
+}) {
   const top = marks.at(-1);
   const classes = [
     ...(top ? ["marked", `tone-${shownAs(editing.rubric, top.mark).tone}`] : []),
@@ -153,11 +169,17 @@ export function CandidateLines({ editing, compare }: { editing: Editing; compare
   const { line: at, writing } = useStore(editing);
   const numbers = [...editing.lines.keys(), editing.lines.length];
   const field = writing && (
-    <WrittenLine key="writing" text={writing.text} isNew={writing.kind === "insert"} end={(text) => editing.write(text)} />
+    <WrittenLine
+      key="writing"
+      text={writing.text}
+      isNew={writing.kind === "insert"}
+      end={(text) => editing.write(text)}
+    />
   );
 
   function pressed(event: TargetedKeyboardEvent<HTMLOListElement>) {
-    if (hasModifier(event) || (event.target instanceof Element && event.target.closest("textarea, button"))) return;
+    if (hasModifier(event) || (event.target instanceof Element && event.target.closest("textarea, button")))
+      return;
     const acts: Record<string, () => unknown> = {
       ArrowDown: () => editing.goToLine(at + 1),
       ArrowUp: () => editing.goToLine(at - 1),
@@ -187,18 +209,24 @@ export function CandidateLines({ editing, compare }: { editing: Editing; compare
 // What is inserted before a line; the end of the report has no number.
 function inserted(editing: Editing, line: number) {
   return editing.shown
-    .flatMap(({ edit }) => (edit?.kind === "insert" && (edit.line ?? editing.lines.length) === line ? [edit] : []))
+    .flatMap(({ edit }) =>
+      edit?.kind === "insert" && (edit.line ?? editing.lines.length) === line ? [edit] : [],
+    )
     .map((edit, at) => (
       <li key={`insert-${line}-${at}`} class="edit-row">
         <span class="line-number">+</span>
-        <ins class="line-text" dir="auto">{edit.corrected}</ins>
+        <ins class="line-text" dir="auto">
+          {edit.corrected}
+        </ins>
       </li>
     ));
 }
 
 function CandidateLine({ editing, line, compare }: { editing: Editing; line: number; compare: CompareLine }) {
   const text = editing.lines[line]?.text;
-  const edit = editing.shown.find((mark) => mark.edit && mark.edit.kind !== "insert" && mark.edit.line === line)?.edit;
+  const edit = editing.shown.find(
+    (mark) => mark.edit && mark.edit.kind !== "insert" && mark.edit.line === line,
+  )?.edit;
   const isCurrent = line === editing.state.line;
   const enter = (event: TargetedEvent<HTMLLIElement>) => {
     editing.goToLine(line);
@@ -213,33 +241,59 @@ function CandidateLine({ editing, line, compare }: { editing: Editing; line: num
       onClick={enter}
       onFocus={enter}
     >
-      <span class="line-number"><span class="unseen">line </span>{text === undefined ? "" : line}</span>
+      <span class="line-number">
+        <span class="unseen">line </span>
+        {text === undefined ? "" : line}
+      </span>
       <span class="line-text" dir="auto">
         {text === undefined && <em class="small">end</em>}
         {text !== undefined && !edit && <Isolated>{text}</Isolated>}
-        {text !== undefined && edit && <CorrectedLine text={text} corrected={edit.corrected} compare={compare} />}
+        {text !== undefined && edit && (
+          <CorrectedLine text={text} corrected={edit.corrected} compare={compare} />
+        )}
       </span>
     </li>
   );
 }
 
 // The line with its correction: as a whole, and word by word once the service has compared them.
-function CorrectedLine({ text, corrected, compare }: { text: string; corrected: string; compare: CompareLine }) {
-  const whole: Piece[] = [{ change: "out", text }, { change: "in", text: corrected }];
+function CorrectedLine({
+  text,
+  corrected,
+  compare,
+}: {
+  text: string;
+  corrected: string;
+  compare: CompareLine;
+}) {
+  const whole: Piece[] = [
+    { change: "out", text },
+    { change: "in", text: corrected },
+  ];
   const [compared, setCompared] = useState<{ corrected: string; pieces: readonly Piece[] } | null>(null);
   useEffect(() => {
     let isCurrent = true;
     compare(text, corrected).then(
       (pieces) => isCurrent && setCompared({ corrected, pieces }),
-      () => {},  // then the whole line stays
+      () => {}, // then the whole line stays
     );
-    return () => { isCurrent = false; };
+    return () => {
+      isCurrent = false;
+    };
   }, [text, corrected]);
   return <Pieces pieces={compared?.corrected === corrected ? compared.pieces : whole} />;
 }
 
 // Asks for the text of a line that is changed or inserted.
-function WrittenLine({ text, isNew, end }: { text: string; isNew: boolean; end: (text: string | null) => void }) {
+function WrittenLine({
+  text,
+  isNew,
+  end,
+}: {
+  text: string;
+  isNew: boolean;
+  end: (text: string | null) => void;
+}) {
   const field = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => {
     field.current?.focus();
@@ -266,7 +320,9 @@ function WrittenLine({ text, isNew, end }: { text: string; isNew: boolean; end: 
           onKeyDown={pressed}
         />
         <span class="tools">
-          <Button class="main" onClick={apply}>Apply (Enter)</Button>
+          <Button class="main" onClick={apply}>
+            Apply (Enter)
+          </Button>
           <Button onClick={() => end(null)}>Cancel (Esc)</Button>
         </span>
       </span>

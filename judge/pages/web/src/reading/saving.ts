@@ -108,7 +108,16 @@ export class Saving extends Store<SavingState> {
     const replaces = this.#versions.get(id) ?? "";
     const { items, comment, done, cannot_judge } = content;
     try {
-      const reading = { study_id: id, texts, items: [...items], comment, done, cannot_judge, seconds, replaces };
+      const reading = {
+        study_id: id,
+        texts,
+        items: [...items],
+        comment,
+        done,
+        cannot_judge,
+        seconds,
+        replaces,
+      };
       const kept = await this.#keeper.keep(reading);
       this.#versions.set(id, kept.id);
       if (this.#unsent.get(id) === unsent) this.#unsent.delete(id);

@@ -2,7 +2,12 @@
 // was in view. It asks the service for nothing that a judge or another reader said.
 
 import type {
-  KeptReading, PracticeFeedback, PracticeToRead, QueueEntry, ReadingQueue, StudyToRead,
+  KeptReading,
+  PracticeFeedback,
+  PracticeToRead,
+  QueueEntry,
+  ReadingQueue,
+  StudyToRead,
 } from "../api.ts";
 import { Latest, ask } from "../shared/service.ts";
 import { Store } from "../shared/store.ts";
@@ -57,7 +62,15 @@ export class Session extends Store<SessionState> {
   #isSeen = true;
 
   constructor(data: ReadingQueue, options: SessionOptions) {
-    super({ phase: "reading", at: -1, queue: data.queue ?? [], study: null, editing: null, feedback: null, undoable: "" });
+    super({
+      phase: "reading",
+      at: -1,
+      queue: data.queue ?? [],
+      study: null,
+      editing: null,
+      feedback: null,
+      undoable: "",
+    });
     this.data = data;
     this.#options = options;
     this.#marked = new Set(data.marked);
@@ -81,7 +94,9 @@ export class Session extends Store<SessionState> {
   }
 
   #study(id: string): Promise<StudyToRead> {
-    return ask<StudyToRead>(`${this.#options.base}/reading/study`, { query: { reader: this.#options.reader, id } });
+    return ask<StudyToRead>(`${this.#options.base}/reading/study`, {
+      query: { reader: this.#options.reader, id },
+    });
   }
 
   // The first study after a place that is not done, else the first of all, else -1.
@@ -121,7 +136,13 @@ export class Session extends Store<SessionState> {
     const study = this.data.practice[at];
     if (!study) return;
     this.#forget();
-    this.update({ phase: "practice", at, study, feedback: null, editing: this.#editing(study, NOTHING_SAID) });
+    this.update({
+      phase: "practice",
+      at,
+      study,
+      feedback: null,
+      editing: this.#editing(study, NOTHING_SAID),
+    });
   }
 
   async endPractice(): Promise<void> {
@@ -179,7 +200,12 @@ export class Session extends Store<SessionState> {
     // What is given up can be had back by undo.
     const before = mine.content;
     const content = isBoth ? merged(theirs, before) : theirs;
-    this.#remember({ studyId: id, at, before, what: isBoth ? "both versions kept" : "the other version loaded" });
+    this.#remember({
+      studyId: id,
+      at,
+      before,
+      what: isBoth ? "both versions kept" : "the other version loaded",
+    });
     this.#setState(id, content);
     if (isBoth) this.saving.put({ ...mine, content });
     await this.open(at);
@@ -189,8 +215,9 @@ export class Session extends Store<SessionState> {
   look(isHidden = false): void {
     const now = this.#options.now();
     const id = this.#studyId;
-    const before = id === null ? null : this.#seconds.get(id) ?? null;
-    if (id !== null && before !== null && this.#isSeen) this.#seconds.set(id, before + (now - this.#looked) / 1000);
+    const before = id === null ? null : (this.#seconds.get(id) ?? null);
+    if (id !== null && before !== null && this.#isSeen)
+      this.#seconds.set(id, before + (now - this.#looked) / 1000);
     this.#looked = now;
     this.#isSeen = !isHidden;
   }
@@ -198,16 +225,21 @@ export class Session extends Store<SessionState> {
   // The study of the queue that is in view.
   get #studyId(): string | null {
     const { phase, at, queue, editing } = this.state;
-    return phase === "reading" && editing ? queue[at]?.study_id ?? null : null;
+    return phase === "reading" && editing ? (queue[at]?.study_id ?? null) : null;
   }
 
   #editing(study: StudyToRead | PracticeToRead, content: Content): Editing {
     const { items, comment, done, cannot_judge } = content;
-    return new Editing(this.data.rubric, study, { items, comment, done, cannot_judge }, {
-      announce: this.#options.announce,
-      hasMarked: (kind) => this.#marked.has(kind),
-      keep: (changed, before, what) => this.#changed(changed, before, what),
-    });
+    return new Editing(
+      this.data.rubric,
+      study,
+      { items, comment, done, cannot_judge },
+      {
+        announce: this.#options.announce,
+        hasMarked: (kind) => this.#marked.has(kind),
+        keep: (changed, before, what) => this.#changed(changed, before, what),
+      },
+    );
   }
 
   // Each change is saved at once, and can be undone.
@@ -245,7 +277,9 @@ export class Session extends Store<SessionState> {
   #setState(studyId: string, { done, cannot_judge: why }: Content): void {
     const ended = why ? "not judged" : "done";
     const state = done ? ended : "begun";
-    const queue = this.state.queue.map((entry) => (entry.study_id === studyId ? { ...entry, state } as const : entry));
+    const queue = this.state.queue.map((entry) =>
+      entry.study_id === studyId ? ({ ...entry, state } as const) : entry,
+    );
     this.update({ queue });
   }
 }

@@ -88,7 +88,7 @@ export function chosenByKey(words: Words, choice: Choice, key: string, more: boo
     case "ArrowDown":
       return choosingLine(words, choice, line + 1, more);
     case "ArrowUp":
-      return choosingLine(words, choice, line < 0 ? words.lines[last] ?? 0 : line - 1, more);
+      return choosingLine(words, choice, line < 0 ? (words.lines[last] ?? 0) : line - 1, more);
     default:
       return null;
   }

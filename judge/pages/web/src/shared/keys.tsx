@@ -60,7 +60,8 @@ function allActions(): KeyAction[] {
 export function pressed(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (document.querySelector("dialog[open]")) return;
-  const field = event.target instanceof Element ? event.target.closest<HTMLElement>("input, textarea, select") : null;
+  const field =
+    event.target instanceof Element ? event.target.closest<HTMLElement>("input, textarea, select") : null;
   const isOff = field !== null || remembered(OFF) === "yes";
   if (isOff && event.key !== "Escape") return;
   if (field) {
@@ -108,5 +109,9 @@ function KeysContent({ facts }: { facts: { name: string; value: string }[] }) {
 
 // The button that shows all keys.
 export function KeysButton() {
-  return <Button class="quiet" onClick={() => void showKeys()} aria-keyshortcuts="?">Keys</Button>;
+  return (
+    <Button class="quiet" onClick={() => void showKeys()} aria-keyshortcuts="?">
+      Keys
+    </Button>
+  );
 }
