@@ -153,6 +153,7 @@ class ServedRunView extends RunView {
   readonly reviews: Store<RunReviewsShown>;
   readonly top;
   #review: Review | null = null;
+  #known: { of: readonly string[]; ids: ReadonlySet<string> } | null = null;
 
   constructor(
     data: RunOverview, list: StudyList, readonly service: ServiceData, readonly run: string, reviews: RunReviewsShown,
@@ -167,7 +168,7 @@ class ServedRunView extends RunView {
   override listing(): Listing {
     const listing = super.listing();
     const { parts } = listing;
-    const isReviewed = (row: number) => this.reviews.state.reviewed.includes(listing.idOf(row));
+    const isReviewed = (row: number) => this.#reviewed().has(listing.idOf(row));
     const choices = ["yes", "no"].map((value) => ({ value, text: value }));
     const reviewed = choiceFilter({
       name: "reviewed", label: "Reviewed", choices, fits: (row, wanted) => isReviewed(row) === (wanted === "yes"),
@@ -189,6 +190,13 @@ class ServedRunView extends RunView {
       { ...column, belowItem: (at: number) => <ItemVerdicts review={review} at={at} /> }
     ));
     return { ...study, columns, below: <StudyReviewPart key={study.id} review={review} /> };
+  }
+
+  // The studies with a review.
+  #reviewed(): ReadonlySet<string> {
+    const { reviewed } = this.reviews.state;
+    if (this.#known?.of !== reviewed) this.#known = { of: reviewed, ids: new Set(reviewed) };
+    return this.#known.ids;
   }
 
   async returned(): Promise<void> {
