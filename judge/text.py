@@ -123,12 +123,12 @@ def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
     """Return the positions of groups, ordered by their values: 2 before 10, missing last."""
 
     def rank(index: int) -> list[tuple[bool, bool, float, list[tuple[int, str]]]]:
-        return [_natural(value) for value in keys[index].values()]
+        return [natural_rank(value) for value in keys[index].values()]
 
     return sorted(range(len(keys)), key=rank)
 
 
-def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
+def natural_rank(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
     """Return what a value is ordered by: missing last, numbers first, digits in a text by value."""
     number: float | None = None
     if isinstance(value, int | float):

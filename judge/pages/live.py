@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from judge.pages.models import PageModel
+from judge.pages.study import measure_text
 from judge.rubrics.contract import Label, Measure, Rubric, Tally, Tone
 from judge.running.underway import BegunRun
 from judge.stats.intervals import Draws
 from judge.stats.statistic import Statistic
-from judge.study.view import judged_view
 from judge.tables.kinds import figure_kind, printed
-from judge.text import NOTHING, capital, counted, group_value, number
+from judge.text import NOTHING, capital, counted, group_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +29,7 @@ _MOST_ERRORS = 8
 _MOST_EXAMPLES = 3
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FigureSoFar(_Part):
+class FigureSoFar(PageModel):
     """A main figure of the studies that have a score so far; `of` says of how many."""
 
     label: str
@@ -40,7 +37,7 @@ class FigureSoFar(_Part):
     of: str
 
 
-class ErrorPart(_Part):
+class ErrorPart(PageModel):
     """How many of the errors of a category have a grade; `width` is that of its part of a bar."""
 
     label: str
@@ -49,14 +46,14 @@ class ErrorPart(_Part):
     width: str
 
 
-class StudyLink(_Part):
+class StudyLink(PageModel):
     """A study among the first ones, by its place there."""
 
     row: int
     study_id: str
 
 
-class FrequentError(_Part):
+class FrequentError(PageModel):
     """An error category, the most frequent first, and some of the first studies with it."""
 
     label: str
@@ -65,7 +62,7 @@ class FrequentError(_Part):
     examples: list[StudyLink]
 
 
-class StudySoFar(_Part):
+class StudySoFar(PageModel):
     """One of the first studies; `cells` are the texts of its row below the heads."""
 
     row: int
@@ -74,7 +71,7 @@ class StudySoFar(_Part):
     is_scored: bool
 
 
-class Preliminary(_Part):
+class Preliminary(PageModel):
     """What is known of a run so far."""
 
     title: str
@@ -90,32 +87,6 @@ class Preliminary(_Part):
     heads: list[str]
     studies: list[StudySoFar]
     studies_text: str
-
-
-class ErrorSoFar(_Part):
-    """An error of a study in words."""
-
-    label: str
-    grade: str
-    tone: Tone | None
-    text: str
-    corrected: str = Field(description="The line as it should be; empty without one.")
-
-
-class StudyDetails(_Part):
-    """One of the first studies with both reports and what the judge wrote down."""
-
-    row: int
-    study_id: str
-    facts: list[tuple[str, str]]
-    reference: str
-    candidate: str
-    why_unscored: str
-    errors: list[ErrorSoFar]
-    lists: list[tuple[str, list[str]]] = Field(
-        description="What else the judge listed, such as matched findings, by its name."
-    )
-    explanation: str
 
 
 def preliminary(run: BegunRun, total: int | None) -> Preliminary:
@@ -259,21 +230,13 @@ def _study(
         cells += [f"{record['outcome']}: {record['reason']}"]
         cells += [""] * (len(columns) - 1)
     else:
-        cells += [_measure_text(measure, numbers[measure.name]) for measure in columns]
+        cells += [measure_text(numbers[measure.name], measure) for measure in columns]
     return StudySoFar(
         row=row,
         study_id=record["study_id"],
         cells=cells[: 1 + len(columns)],
         is_scored=numbers is not None,
     )
-
-
-def _measure_text(measure: Measure, value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    if measure.is_whole:
-        return f"{value:,.0f}"
-    return number(value)
 
 
 def _studies_text(n_first: int, n_ended: int) -> str:
@@ -284,60 +247,4 @@ def _studies_text(n_first: int, n_ended: int) -> str:
     return (
         f"The first {n_first:,} of {n_ended:,} that have ended, in that order. All are listed, the "
         "worst first, when the run is finished."
-    )
-
-
-def study_details(run: BegunRun, row: int) -> StudyDetails | None:
-    """Return one of the first studies, None beyond their end."""
-    if row >= len(run.first):
-        return None
-    record = run.first[row]
-    rubric = run.rubric
-    view = judged_view(record, rubric)
-    why = ""
-    if record["annotation"] is None:
-        why = f"{record['outcome']}: {record['reason']}"
-        if record["detail"]:
-            why += f" ({record['detail']})"
-    facts = [("class", group_value(record["study_class"]))]
-    for measure in _columns(rubric):
-        if record["measures"] is not None:
-            text = _measure_text(measure, record["measures"][measure.name])
-            facts.append((measure.label, text))
-    facts += [
-        (name, str(value))
-        for name, value in record["fields"].items()
-        if value is not None
-    ]
-    plurals = {kind.name: kind.plural for kind in rubric.kinds}
-    return StudyDetails(
-        row=row,
-        study_id=record["study_id"],
-        facts=facts,
-        reference=record["reference"],
-        candidate=record["candidate"],
-        why_unscored=why,
-        errors=[_error(item, rubric) for item in view["items"]],
-        lists=[(plurals[entry["kind"]], entry["texts"]) for entry in view["lists"]],
-        explanation=view["explanation"],
-    )
-
-
-def _error(item: Mapping[str, Any], rubric: Rubric) -> ErrorSoFar:
-    kind = rubric.kind(item["kind"])
-    labels = []
-    for name in kind.facets:
-        if name != kind.graded_by:
-            facet = rubric.facet(name)
-            labels += [facet.text(value) for value in item["labels"].get(name, ())]
-    grade = rubric.facet(str(kind.graded_by))[item["grade"]]
-    corrected = ""
-    if item["edit"]:
-        corrected = item["edit"]["corrected"]
-    return ErrorSoFar(
-        label=", ".join(labels),
-        grade=grade.label,
-        tone=grade.tone,
-        text=item["text"],
-        corrected=corrected,
     )

@@ -26,7 +26,8 @@ from judge.files import (
 from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
-from judge.pages.live import Preliminary, StudyDetails, preliminary, study_details
+from judge.pages.live import Preliminary, preliminary
+from judge.pages.study import RunStudy, run_study
 from judge.readers.annotation_store import read_entries
 from judge.running import folder
 from judge.running.folder import TABLE_PARQUET, RunFolder
@@ -53,7 +54,7 @@ from judge.study.reviews import (
     fingerprints,
     read_reviews,
 )
-from judge.study.view import search_text
+from judge.study.view import search_text, search_words
 from judge.tables.run import headline_figures
 from judge.text import counted
 from judge.types import JudgeError
@@ -84,17 +85,16 @@ class OpenRun(RunFolder):
 
     @cached_property
     def pieces(self) -> dict[str, bytes]:
-        """The `overview` and the `index` of the run's page, as JSON."""
-        table = self.table()
-        overview = page.overview(self, table)
+        """The `overview` of the run's page and its list of `studies`, as JSON."""
+        studies = page.study_list(self.table(), self.rubric)
         return {
-            "overview": as_json(overview),
-            "index": as_json(page.index(table, self.rubric)),
+            "overview": as_json(page.overview(self)),
+            "studies": as_json(studies),
         }
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
-        words = text.lower().split()
+        words = search_words(text)
         found = []
         for row, study_text in enumerate(self._texts):
             if all(word in study_text for word in words):
@@ -103,7 +103,7 @@ class OpenRun(RunFolder):
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [search_text(record).lower() for record in self.records()]
+        return [search_text(record) for record in self.records()]
 
     def reviews(self) -> list[Event]:
         """Return the reviews that count, read again when the file has changed."""
@@ -391,13 +391,13 @@ class Catalogue:
                 total = counts.total
             return preliminary(begun, total)
 
-    def study_so_far(self, entry: RunEntry, row: int) -> StudyDetails:
+    def study_so_far(self, entry: RunEntry, row: int) -> RunStudy:
         """Return one of the first studies of an unfinished run; raises 404 for none."""
         with self._reading:
             begun = self.begun(entry)
             shown = None
-            if begun is not None:
-                shown = study_details(begun, row)
+            if begun is not None and row < len(begun.first):
+                shown = run_study(begun.first[row], begun.rubric)
         if shown is None:
             raise ProblemError(404, "no such study among the first of this run")
         return shown

@@ -15,6 +15,7 @@ export interface Api {}
 export interface Action {
   name: "compare" | "stop" | "resume" | "rename" | "delete";
   label: string;
+  title: string;
 }
 /**
  * What the judge said about a study.
@@ -158,6 +159,76 @@ export interface StudyAnnotation {
   answer?: string | null;
 }
 /**
+ * A message that the judge was sent.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "AskedMessage".
+ */
+export interface AskedMessage {
+  /**
+   * Its role; of several questions, the question before it.
+   */
+  name: string;
+  text: string;
+}
+/**
+ * The messages of a first question about a study; `missing` says why there are none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "AskedQuestion".
+ */
+export interface AskedQuestion {
+  messages: AskedMessage[];
+  missing: string;
+}
+/**
+ * A row of a figure: all that the bar shows is in its `text` too.
+ *
+ * `low` and `high` are the ends of its interval, as shares.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Bar".
+ */
+export interface Bar {
+  name: string;
+  text: string;
+  parts: BarPart[];
+  low: number | null;
+  high: number | null;
+}
+/**
+ * A part of a bar: its share of the longest bar there can be.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BarPart".
+ */
+export interface BarPart {
+  share: number;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
+ * A figure of bars.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Bars".
+ */
+export interface Bars {
+  title: string;
+  note: string;
+  legend: LegendEntry[];
+  rows: Bar[];
+}
+/**
+ * What a colour means.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LegendEntry".
+ */
+export interface LegendEntry {
+  text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
  * What would be judged, and what that may cost. Nobody was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -254,6 +325,49 @@ export interface CheckedWords {
   warnings: string[];
 }
 /**
+ * A value to filter by: a row fits whose code is one of `codes`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Choice".
+ */
+export interface Choice {
+  value: string;
+  text: string;
+  codes: number[];
+}
+/**
+ * The candidate against the reference, word by word; `note` says where that is too long.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Differences".
+ */
+export interface Differences {
+  note: string;
+  pieces: Piece[];
+}
+/**
+ * Words that stay, are taken out of the first text, or put in by the second.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Piece".
+ */
+export interface Piece {
+  change: "same" | "out" | "in";
+  text: string;
+}
+/**
+ * A line of the corrected candidate; `error` is the place of the item that corrects it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "EditRow".
+ */
+export interface EditRow {
+  kind: "same" | "change" | "delete" | "insert";
+  line: number | null;
+  error: number | null;
+  pieces: Piece[];
+}
+/**
  * How many of the errors of a category have a grade; `width` is that of its part of a bar.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -266,20 +380,14 @@ export interface ErrorPart {
   width: string;
 }
 /**
- * An error of a study in words.
+ * A name, and what is known.
  *
  * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ErrorSoFar".
+ * via the `definition` "Fact".
  */
-export interface ErrorSoFar {
-  label: string;
-  grade: string;
-  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
-  text: string;
-  /**
-   * The line as it should be; empty without one.
-   */
-  corrected: string;
+export interface Fact {
+  name: string;
+  value: string;
 }
 /**
  * One of a run's main figures.
@@ -301,6 +409,94 @@ export interface FigureSoFar {
   label: string;
   text: string;
   of: string;
+}
+/**
+ * Both reports of a study, and what one judge or reader says about them.
+ *
+ * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
+ * answer states another number of items than it lists. `edits` is null without an editor.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Findings".
+ */
+export interface Findings {
+  outcome: "scored" | "unparsed" | "failed";
+  unscored: Unscored | null;
+  reference: ReportSegment[];
+  candidate: ReportSegment[];
+  differences: Differences;
+  heading: string;
+  noun: string;
+  notes: string[];
+  items: ShownItem[];
+  edits: EditRow[] | null;
+  lists: ItemTexts[];
+  explanation: string;
+  warnings: string[];
+}
+/**
+ * Why there is no score.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Unscored".
+ */
+export interface Unscored {
+  heading: string;
+  detail: string;
+  note: string;
+}
+/**
+ * A piece of a report, and the places of the items that speak of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportSegment".
+ */
+export interface ReportSegment {
+  text: string;
+  errors: number[];
+}
+/**
+ * A graded item: an error, a correction.
+ *
+ * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
+ * of several items has the largest `weight`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownItem".
+ */
+export interface ShownItem {
+  kind: string;
+  noun: string;
+  labels: {
+    [k: string]: string[];
+  };
+  grade: string;
+  grade_text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  weight: number;
+  tags: string[];
+  text: string;
+  quotes: string[];
+  note: string;
+}
+/**
+ * The items of a kind that is not graded.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemTexts".
+ */
+export interface ItemTexts {
+  heading: string;
+  texts: string[];
+}
+/**
+ * The places of studies in the run, from 0.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FoundStudies".
+ */
+export interface FoundStudies {
+  rows: number[];
 }
 /**
  * An error category, the most frequent first, and some of the first studies with it.
@@ -343,6 +539,35 @@ export interface ValidationError {
   ctx?: {};
 }
 /**
+ * The columns that count the items which carry all of some labels, by the filters' names.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemCounts".
+ */
+export interface ItemCounts {
+  labels: {
+    [k: string]: string;
+  };
+  columns: string[];
+}
+/**
+ * What was said of one error: `verdict` by the reader, null for nothing.
+ *
+ * `others` is what other readers said, or how many did while it is hidden.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemReview".
+ */
+export interface ItemReview {
+  /**
+   * Its fingerprint, which a review names.
+   */
+  error: string;
+  label: string;
+  verdict: ("right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none") | null;
+  others: string[];
+}
+/**
  * A judge that clients may ask.
  *
  * `budget` is null for none, `left` also where it is not known; both in US dollars, with answers
@@ -369,6 +594,71 @@ export interface JudgeChoice {
  */
 export interface JudgeList {
   judges: JudgeChoice[];
+}
+/**
+ * The labels of which a missed error has one.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LabelChoices".
+ */
+export interface LabelChoices {
+  label: string;
+  choices: Choice[];
+}
+/**
+ * A column of a list of studies.
+ *
+ * `texts` are its different values in order, least first. `codes` has for each row of the run the
+ * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
+ * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
+ * null in other columns. A column that is not `is_shown` is there for a filter.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListColumn".
+ */
+export interface ListColumn {
+  name: string;
+  label: string;
+  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  is_shown: boolean;
+  /**
+   * How it is sorted at first.
+   */
+  largest_first: boolean;
+  missing: string;
+  texts: string[];
+  numbers: number[] | null;
+  codes: number[];
+  parts: ShownCode[][] | null;
+}
+/**
+ * The code of a label, and the label in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownCode".
+ */
+export interface ShownCode {
+  text: string;
+  title: string;
+}
+/**
+ * A filter of a list; `name` is what the address calls it.
+ *
+ * `choice`: by one of the `choices`. `text`: by a part of the column's text. `at_least` and
+ * `at_most`: by the column's number. `items`: by the label of one item, together with the other
+ * filters of this kind; `ItemCounts` says which columns count them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListFilter".
+ */
+export interface ListFilter {
+  name: string;
+  label: string;
+  kind: "choice" | "text" | "at_least" | "at_most" | "items";
+  column: string;
+  choices: Choice[];
+  is_folded: boolean;
 }
 /**
  * A run, and what is known of it before its end; `preliminary` is null without any of it.
@@ -464,6 +754,7 @@ export interface RunProgress {
  * via the `definition` "Preliminary".
  */
 export interface Preliminary {
+  title: string;
   n_ended: number;
   n_scored: number;
   /**
@@ -521,6 +812,16 @@ export interface NewName {
    * Up to 120 letters (a to z), digits, dots, hyphens and underscores; the first is a letter or a digit.
    */
   name: string;
+}
+/**
+ * What is counted: `study`, `studies`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Noun".
+ */
+export interface Noun {
+  one: string;
+  many: string;
 }
 /**
  * A question about one study.
@@ -603,6 +904,19 @@ export interface OneStudy {
   reask?: number;
 }
 /**
+ * A table as a terminal prints it; its first `n_left` columns are words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PrintedTable".
+ */
+export interface PrintedTable {
+  title: string;
+  head: string[];
+  rows: string[][];
+  note: string;
+  n_left: number;
+}
+/**
  * What a reader says. The next review of the same error or study replaces it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -637,6 +951,25 @@ export interface Review {
   text?: string;
 }
 /**
+ * A review that counts; a `stale` one is about an error that the run no longer has.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReviewEvent".
+ */
+export interface ReviewEvent {
+  id: string;
+  at: string;
+  reader: string;
+  study_id: string;
+  error: string | null;
+  verdict: "right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none";
+  comment: string;
+  categories: string[];
+  level: string | null;
+  text: string;
+  stale: boolean;
+}
+/**
  * A rubric that a run can have, and the names of its prompts.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -644,6 +977,7 @@ export interface Review {
  */
 export interface RubricChoice {
   name: string;
+  title: string;
   summary: string;
   prompts: string[];
 }
@@ -931,6 +1265,98 @@ export interface TrashedRunShown {
   restore_title: string;
 }
 /**
+ * What the page of a run shows before its studies.
+ *
+ * `is_readable` says whether its studies can be read blind, `has_prompt` whether its judge was
+ * asked with a prompt.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunOverview".
+ */
+export interface RunOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  rubric: string;
+  rubric_title: string;
+  judge: string;
+  prompt: string | null;
+  n_studies: number;
+  n_scored: number;
+  tiles: Tile[];
+  figures: Bars[];
+  facts: Fact[];
+  tables: PrintedTable[];
+  is_readable: boolean;
+  has_prompt: boolean;
+}
+/**
+ * A headline figure: its name, its value, and what is to be known of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Tile".
+ */
+export interface Tile {
+  label: string;
+  text: string;
+  more: string;
+}
+/**
+ * The reviews of a run that count, and how right the judge was in the readers' eyes.
+ *
+ * Of the `statistics`, `precision` counts an error of the wrong severity as not right, and
+ * `finding_precision` as right; `agreement` has Cohen's kappa of each two readers. `shown` has
+ * the same in words. `reviewed` are the studies with a review that is not stale.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunReviewsShown".
+ */
+export interface RunReviewsShown {
+  events: ReviewEvent[];
+  reviewed: string[];
+  statistics: {
+    [k: string]: unknown;
+  };
+  shown: ShownReviews;
+}
+/**
+ * What the reviews of a run say of its judge, in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownReviews".
+ */
+export interface ShownReviews {
+  sentence: string;
+  notes: string[];
+  tables: PrintedTable[];
+}
+/**
+ * A study of a run.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunStudy".
+ */
+export interface RunStudy {
+  study_id: string;
+  facts: Fact[];
+  measures: {
+    [k: string]: number | null;
+  } | null;
+  findings: Findings;
+  answer: ShownAnswer;
+}
+/**
+ * The judge's raw answer, with its circumstances; `missing` says why there is none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownAnswer".
+ */
+export interface ShownAnswer {
+  text: string;
+  facts: Fact[];
+  missing: string;
+}
+/**
  * A question about each of several studies: what happens to one is no matter to the others.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1024,24 +1450,36 @@ export interface StudyInput {
   prior?: string | null;
 }
 /**
- * One of the first studies with both reports and what the judge wrote down.
+ * A study of a run, at its place from 0, and what its judge was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "StudyDetails".
+ * via the `definition` "StudyAnswer".
  */
-export interface StudyDetails {
+export interface StudyAnswer {
   row: number;
-  study_id: string;
-  facts: [unknown, unknown][];
-  reference: string;
-  candidate: string;
-  why_unscored: string;
-  errors: ErrorSoFar[];
-  /**
-   * What else the judge listed, such as matched findings, by its name.
-   */
-  lists: [unknown, unknown][];
-  explanation: string;
+  study: RunStudy;
+  asked: AskedQuestion;
+  view: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * The studies of a page in columns, with the filters of the list.
+ *
+ * `order` are the rows in the order in which the list begins, which `ordered` names. A file has
+ * its studies in packets of `packet`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyList".
+ */
+export interface StudyList {
+  noun: Noun;
+  order: number[];
+  ordered: string;
+  columns: ListColumn[];
+  filters: ListFilter[];
+  item_counts: ItemCounts[];
+  packet: number;
 }
 /**
  * Everything that a reader has marked in a study so far. A later one replaces it.
@@ -1078,6 +1516,49 @@ export interface StudyReading {
    * Why the reader cannot judge the study.
    */
   cannot_judge?: string;
+}
+/**
+ * The reviews of a study as one reader sees them.
+ *
+ * Other readers' are hidden until the reader has decided, since whoever has read another's verdict
+ * agrees with it more often. `stale` are the reader's own reviews of errors that are gone.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyReview".
+ */
+export interface StudyReview {
+  study_id: string;
+  reader: string;
+  verdicts: VerdictChoice[];
+  items: ItemReview[];
+  stale: string[];
+  written: WrittenReview[];
+  hidden: string;
+  comment: string;
+  categories: LabelChoices | null;
+  levels: LabelChoices | null;
+}
+/**
+ * What a reader can say of an error; `saved` says how it is taken back.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "VerdictChoice".
+ */
+export interface VerdictChoice {
+  verdict: "right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none";
+  text: string;
+  saved: string;
+}
+/**
+ * A missed error or a comment; one with an `id` is the reader's own and can be withdrawn.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "WrittenReview".
+ */
+export interface WrittenReview {
+  id: string | null;
+  text: string;
+  reader: string;
 }
 /**
  * The runs in the trash, those deleted last first.

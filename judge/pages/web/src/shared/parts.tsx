@@ -40,7 +40,7 @@ export function FactList({ facts, label }: { facts: readonly Fact[]; label?: str
 export function Control({ id, label, children }: { id: string; label: string; children: ComponentChildren }) {
   return (
     <div class="control">
-      <label for={id}>{label}</label>
+      <label for={id}><Isolated>{label}</Isolated></label>
       {children}
     </div>
   );
