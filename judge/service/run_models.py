@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.pages.live import Preliminary
+from judge.pages.models import Fact
 from judge.running.progress import Progress
 from judge.text import counted, harmless
 
@@ -26,6 +27,7 @@ _ACTIONS: dict[ActionName, str] = {
     "delete": "Delete",
 }
 _MOST_HEADLINE = 4
+_LOOK_SECONDS = 1.0
 _LONGEST_TROUBLE = 200
 # Before so many studies have ended nobody knows how long the others take.
 _FEWEST_FOR_TIME = 5
@@ -168,10 +170,14 @@ class ShownRun(Shown):
 
 
 class RunList(Shown):
-    """The runs, the newest first."""
+    """The runs, the newest first, and those in the trash."""
 
     runs: list[ShownRun]
     deleted: list[TrashedRunShown]
+    trash_text: str
+    look_again_after: float | None = Field(
+        description="Seconds after which it may have changed; null where nothing is under way."
+    )
 
 
 class TrashedRunShown(Shown):
@@ -202,6 +208,9 @@ class LiveRun(Shown):
 
     run: ShownRun
     preliminary: Preliminary | None
+    look_again_after: float | None = Field(
+        description="Seconds after which it may have changed; null where nothing is under way."
+    )
 
 
 class RubricChoice(Shown):
@@ -255,7 +264,7 @@ class CheckedPrice(Shown):
 class CheckedWords(Shown):
     """A check in words: facts by their names, and limits of cost that the run may reach."""
 
-    facts: list[tuple[str, str]]
+    facts: list[Fact]
     warnings: list[str]
 
 
@@ -265,6 +274,13 @@ class RunCheck(Shown):
     studies: dict[str, Any]
     price: CheckedPrice | None
     shown: CheckedWords
+
+
+def look_again_after(runs: Iterable[ShownRun]) -> float | None:
+    """Return after how many seconds some of the runs may have changed, None for none of them."""
+    if any(run.state in ("queued", "running") for run in runs):
+        return _LOOK_SECONDS
+    return None
 
 
 def time_text(moment: str | None) -> str:

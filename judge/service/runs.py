@@ -48,6 +48,7 @@ from judge.service.run_models import (
     RunDetails,
     RunList,
     ShownRun,
+    look_again_after,
 )
 from judge.service.service import (
     JSON,
@@ -155,8 +156,14 @@ def list_runs(service: ServiceDep) -> Response:
     """List the runs, the newest first, those under way among them, and those in the trash."""
     runs = [*map(service.catalogue.describe, service.catalogue.entries())]
     runs.sort(key=lambda run: run.started or "", reverse=True)
-    deleted = trashed_runs(service.settings.runs)
-    return as_answer(RunList(runs=runs, deleted=[run.shown() for run in deleted]))
+    deleted = [run.shown() for run in trashed_runs(service.settings.runs)]
+    listed = RunList(
+        runs=runs,
+        deleted=deleted,
+        trash_text=f"Trash ({len(deleted):,})",
+        look_again_after=look_again_after(runs),
+    )
+    return as_answer(listed)
 
 
 @routes.post("/v1/runs", status_code=201, response_model=ShownRun)
@@ -298,7 +305,8 @@ def show_progress(run: RunId, service: ServiceDep) -> Response:
     known = None
     if shown.state != jobs.FINISHED:
         known = service.catalogue.preliminary(entry)
-    return as_answer(LiveRun(run=shown, preliminary=known))
+    again = look_again_after([shown])
+    return as_answer(LiveRun(run=shown, preliminary=known, look_again_after=again))
 
 
 @routes.get("/v1/runs/{run}/progress/study", response_model=RunStudy)

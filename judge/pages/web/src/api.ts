@@ -321,8 +321,18 @@ export interface CheckedPrice {
  * via the `definition` "CheckedWords".
  */
 export interface CheckedWords {
-  facts: [unknown, unknown][];
+  facts: Fact[];
   warnings: string[];
+}
+/**
+ * A name, and what is known.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Fact".
+ */
+export interface Fact {
+  name: string;
+  value: string;
 }
 /**
  * A value to filter by: a row fits whose code is one of `codes`.
@@ -378,16 +388,6 @@ export interface ErrorPart {
   tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
   n: number;
   width: string;
-}
-/**
- * A name, and what is known.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Fact".
- */
-export interface Fact {
-  name: string;
-  value: string;
 }
 /**
  * One of a run's main figures.
@@ -669,6 +669,10 @@ export interface ListFilter {
 export interface LiveRun {
   run: ShownRun;
   preliminary: Preliminary | null;
+  /**
+   * Seconds after which it may have changed; null where nothing is under way.
+   */
+  look_again_after: number | null;
 }
 /**
  * A run as in the list of runs.
@@ -1242,7 +1246,7 @@ export interface RunForm {
   refs?: string | null;
 }
 /**
- * The runs, the newest first.
+ * The runs, the newest first, and those in the trash.
  *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "RunList".
@@ -1250,6 +1254,11 @@ export interface RunForm {
 export interface RunList {
   runs: ShownRun[];
   deleted: TrashedRunShown[];
+  trash_text: string;
+  /**
+   * Seconds after which it may have changed; null where nothing is under way.
+   */
+  look_again_after: number | null;
 }
 /**
  * A run in the trash: its id there, the name that it had, and when it was deleted.
