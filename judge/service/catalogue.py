@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -359,6 +359,8 @@ class Catalogue:
 
     def begun(self, entry: RunEntry) -> BegunRun | None:
         """Return the studies of an unfinished run that have ended so far, None without any."""
+        if entry.is_finished:
+            return None
         folder = entry.begun
         if folder is None:
             return None
@@ -378,18 +380,19 @@ class Catalogue:
                 del self._begun[next(iter(self._begun))]
             return known
 
-    def preliminary(self, entry: RunEntry) -> Preliminary | None:
-        """Return what is known of an unfinished run so far, None where no study was begun."""
+    def live(self, entry: RunEntry) -> tuple[ShownRun, Preliminary | None]:
+        """Return a run, and what is known of its studies before its end, None without any."""
         with self._reading:
             begun = self.begun(entry)
-            if begun is None:
-                return None
+            shown = self._describe(entry, begun)
+            if begun is None or shown.state == jobs.FINISHED:
+                return shown, None
             total = None
             counts = read_progress(begun.folder)
             # Of several references to a study each pair is counted.
             if counts is not None and begun.manifest.combined is None:
                 total = counts.total
-            return preliminary(begun, total)
+            return shown, preliminary(begun, total)
 
     def study_so_far(self, entry: RunEntry, row: int) -> RunStudy:
         """Return one of the first studies of an unfinished run; raises 404 for none."""
@@ -404,6 +407,9 @@ class Catalogue:
 
     def describe(self, entry: RunEntry) -> ShownRun:
         """Return a run as in the list of runs."""
+        return self._describe(entry, self.begun(entry))
+
+    def _describe(self, entry: RunEntry, begun: BegunRun | None) -> ShownRun:
         status = entry.status
         known: dict[str, Any] = {}
         detail = status.detail
@@ -416,9 +422,11 @@ class Catalogue:
                 detail = self._settings.hide_folders(error)
                 is_damaged = True
         else:
-            known, progress = self._describe_unfinished(entry, status)
-        if not known and entry.job is not None:
-            known = _of_request(entry.job)
+            known, progress = _describe_unfinished(entry, status, begun)
+        if entry.job is not None:
+            # When it was asked for: a run keeps its place in the list when it ends.
+            asked = _of_request(entry.job)
+            known = asked | known | {"started": asked["started"]}
         is_own = self.is_own(entry)
         is_resumable = entry.job is not None and not status.is_final
         return ShownRun(
@@ -454,38 +462,6 @@ class Catalogue:
         named = [folder.absolute() for folder in self._settings.named]
         return entry.path.parent in homes and entry.path not in named
 
-    def _describe_unfinished(
-        self, entry: RunEntry, status: JobStatus
-    ) -> tuple[dict[str, Any], RunProgress | None]:
-        """Return what is known of a run before its end, and how far it is."""
-        known: dict[str, Any] = {}
-        what = "studies"
-        seconds = None
-        begun = self.begun(entry)
-        if begun is not None:
-            manifest = begun.manifest
-            known = {
-                "model": manifest.model,
-                "rubric": manifest.rubric,
-                "judge": manifest.judge.name,
-                "started": manifest.started,
-            }
-            if manifest.combined is not None:
-                what = "pairs of a candidate and a reference"
-            if manifest.started and status.state == jobs.RUNNING:
-                since = datetime.now(UTC) - datetime.fromisoformat(manifest.started)
-                seconds = since.total_seconds()
-        if entry.job is not None:
-            known = _of_request(entry.job) | {"model": known.get("model")}
-            counts = entry.job.progress()
-        else:
-            counts = None
-            if begun is not None:
-                counts = read_progress(begun.folder)
-        if counts is None:
-            return known, None
-        return known, RunProgress.of(counts, what=what, seconds=seconds)
-
     def _describe_finished(self, path: Path, stamps: Stamps) -> dict[str, Any]:
         run = self._opened(path, stamps)
         summary = run.summary()
@@ -502,6 +478,41 @@ class Catalogue:
             "model": known_model(run),
             "started": run.manifest.started,
         }
+
+
+def _describe_unfinished(
+    entry: RunEntry, status: JobStatus, begun: BegunRun | None
+) -> tuple[dict[str, Any], RunProgress | None]:
+    """Return what is known of a run before its end, and how far it is."""
+    known: dict[str, Any] = {}
+    what = "studies"
+    seconds = None
+    if begun is not None:
+        manifest = begun.manifest
+        known = {
+            "model": manifest.model,
+            "rubric": manifest.rubric,
+            "judge": manifest.judge.name,
+            "started": manifest.started,
+        }
+        if manifest.combined is not None:
+            what = "pairs of a candidate and a reference"
+        if manifest.started and status.state == jobs.RUNNING:
+            since = datetime.now(UTC) - datetime.fromisoformat(manifest.started)
+            seconds = since.total_seconds()
+    if entry.job is not None:
+        known = _of_request(entry.job) | {"model": known.get("model")}
+        counts = entry.job.progress()
+    else:
+        counts = None
+        if begun is not None:
+            counts = read_progress(begun.folder)
+    if counts is None:
+        return known, None
+    if begun is not None and begun.manifest.combined is None:
+        # The counts are written now and then, the studies at once.
+        counts = replace(counts, done=max(counts.done, begun.n_ended))
+    return known, RunProgress.of(counts, what=what, seconds=seconds)
 
 
 def _of_request(job: Job) -> dict[str, Any]:

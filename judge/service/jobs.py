@@ -65,6 +65,9 @@ _MAX_RUNNING = 2
 # Exit codes of the command `judge`.
 _WRONG_INPUT, _STOPPED_ITSELF = 2, 3
 _BY_A_READER = "stopped by a reader"
+# What the command line calls an option, the form and the API call by another name.
+_OPTION = re.compile(r"--column (id|candidate|reference|class|patient|prior)\b")
+_IN_FORM = {"id": "ID", "candidate": "report"}
 # When the service ends, the command saves the answers under way for five seconds.
 _POLL_SECONDS, _SHUTDOWN_SECONDS = 0.5, 20.0
 # The command's last line: an error to fix, or why it stopped.
@@ -445,7 +448,7 @@ class Jobs:
         """Record the end of a run whose process ended without finishing it."""
         reasons = _REASON.findall(_bytes_of(job.path / _LOG).decode("utf-8", "replace"))
         if reasons:
-            detail = self._settings.hide_folders(reasons[-1])
+            detail = _OPTION.sub(_in_form, self._settings.hide_folders(reasons[-1]))
         elif job.is_asked_to_stop:
             detail = _BY_A_READER
         else:
@@ -456,3 +459,8 @@ class Jobs:
         # What cannot be read or asked before the first study fails the next time as well.
         is_final = code == _WRONG_INPUT and job.progress() is None
         job.end(FAILED, detail, is_final=is_final)
+
+
+def _in_form(found: re.Match[str]) -> str:
+    role = found[1]
+    return f"the {_IN_FORM.get(role, role)} column ({role}_field)"

@@ -301,10 +301,7 @@ def show_progress(run: RunId, service: ServiceDep) -> Response:
     `preliminary` is null for a run that is finished, and for one that has not begun.
     """
     entry = service.catalogue.find(run)
-    shown = service.catalogue.describe(entry)
-    known = None
-    if shown.state != jobs.FINISHED:
-        known = service.catalogue.preliminary(entry)
+    shown, known = service.catalogue.live(entry)
     again = look_again_after([shown])
     return as_answer(LiveRun(run=shown, preliminary=known, look_again_after=again))
 

@@ -196,7 +196,13 @@ function FirstStudies({ preliminary: { heads, studies, studies_text: text } }: {
       {studies.length > 0 && (
         <div id="list">
           <ScrollingTable kind="studies" caption="The first studies">
-            <thead><tr>{heads.map((head) => <th key={head} scope="col"><Isolated>{head}</Isolated></th>)}</tr></thead>
+            <thead>
+              <tr>
+                {heads.map((head, at) => (
+                  <th key={head} scope="col" class={at > 1 ? "number" : undefined}><Isolated>{head}</Isolated></th>
+                ))}
+              </tr>
+            </thead>
             <tbody>{studies.map((study) => <StudyRow key={study.row} study={study} />)}</tbody>
           </ScrollingTable>
         </div>
