@@ -63,13 +63,13 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(
     seen = opened(page, f"{service.url}/runs/mine#study=ex-015")
     press = page.keyboard.press
     press("j")
-    press("A")
+    press("r")
     page.wait_for_selector("dialog[open]")
     page.keyboard.type("Anna")
     press("Enter")
     page.wait_for_selector('[data-act="right"][aria-pressed="true"]')
     press("j")
-    press("D")
+    press("w")
     page.wait_for_selector('[data-act="wrong"][aria-pressed="true"]')
     page.fill("#comment", "Seen twice.")
     press("Escape")
@@ -118,9 +118,8 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
 
 def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) -> None:
     run = "/v1/runs/other"
-    names = service.client.get(f"{run}/study", params={"id": "ex-015"}).json()[
-        "fingerprints"
-    ]
+    shown = service.client.get(f"{run}/study/review", params={"id": "ex-015"}).json()
+    names = [item["error"] for item in shown["items"]]
     for reader, verdict in (("Moss", "wrong"), ("Fern", "wrong_severity")):
         for more in (
             *({"verdict": verdict, "error": name} for name in names),
@@ -139,13 +138,13 @@ def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) ->
         assert_hidden(cards.nth(at).inner_text())
     assert_hidden(page.locator(".review .missed").inner_text())
     page.keyboard.press("j")
-    page.keyboard.press("A")
+    page.keyboard.press("r")
     page.fill("#reader-name", "Anna")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Moss: wrong")
     assert "Fern: wrong significance" in cards.nth(0).inner_text()
     assert_hidden(cards.nth(1).inner_text())
-    page.keyboard.press("A")  # taken back, it is hidden again
+    page.keyboard.press("r")  # taken back, it is hidden again
     page.wait_for_function(
         "(words) => document.querySelector('.errors .error').innerText.includes(words)",
         arg=HIDDEN,
