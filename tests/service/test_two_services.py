@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,3 +82,26 @@ def test_a_run_that_waits_at_one_service_is_stopped_by_the_other(
     assert first.run(third)["state"] == "stopped"
     first.client.post(f"/v1/runs/{third}/resume")
     assert second.until_state(third, "finished", "failed")["n_scored"] == N
+
+
+@pytest.mark.ci
+def test_a_service_that_ends_in_the_middle_has_no_trace_of_it(
+    two: tuple[Served, Served],
+) -> None:
+    """With a run under way, one that waits at the other service, and a check."""
+    first, second = two
+    name = first.start_run(N, judge=MODEL).json()["id"]
+    assert until(lambda: n_done(first, name) >= 1)
+    second.client.post(f"/v1/runs/{name}/stop")
+    first.until_state(name, "stopped")
+    second.client.post(f"/v1/runs/{name}/resume")
+    with ThreadPoolExecutor(1) as pool:
+        form = {"to": "/v1/runs/check", "judge": MODEL}
+        checked = pool.submit(first.start_run, 3000, **form)
+        time.sleep(0.5)
+        for service in two:
+            service.process.send_signal(signal.SIGINT)
+        for service in two:
+            assert service.process.wait(40) is not None
+            assert "Traceback" not in service.said, service.said
+        assert checked.exception() is None or checked.done()

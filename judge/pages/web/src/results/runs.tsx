@@ -47,6 +47,10 @@ interface PageProps {
 
 function RunsPage({ runs, ticked, query, rubrics, judges }: PageProps) {
   const { runs: listed, deleted, trash_text: trashText } = useStore(runs);
+  const ids = useStore(ticked);
+  // An address may name runs that are gone, or cannot be compared.
+  const comparable = new Set(listed.filter(canCompare).map(({ id }) => id));
+  const chosen = [...ids].filter((id) => comparable.has(id));
   const done = async ({ name, id }: Done, before: string) => {
     if (name === "rename" || name === "delete") tick(ticked, before, false, name === "rename" ? id : undefined);
     await runs.refresh();
@@ -62,7 +66,7 @@ function RunsPage({ runs, ticked, query, rubrics, judges }: PageProps) {
       <main id="main">
         <StartForm rubrics={rubrics} judges={judges} isOpen={!listed.length} started={() => runs.refresh()} />
         <h2 id="studies-title" tabIndex={-1}>Runs</h2>
-        {listed.length > 0 && <CompareForm query={query} ticked={ticked} />}
+        {listed.length > 0 && <CompareForm query={query} chosen={chosen} />}
         <div id="runs"><Runs runs={listed} ticked={ticked} done={done} /></div>
         <div id="trash">
           {deleted.length > 0 && <Trash text={trashText} deleted={deleted} restored={() => runs.refresh()} />}
@@ -70,6 +74,10 @@ function RunsPage({ runs, ticked, query, rubrics, judges }: PageProps) {
       </main>
     </>
   );
+}
+
+function canCompare({ actions }: ShownRun): boolean {
+  return actions.some(({ name }) => name === "compare");
 }
 
 // Ticks a run or no longer; `instead` is the run's new name.
@@ -82,20 +90,19 @@ function tick(ticked: Ticked, id: string, isTicked: boolean, instead?: string): 
 }
 
 // The form that leads to the comparison of the ticked runs.
-function CompareForm({ query, ticked }: { query: URLSearchParams; ticked: Ticked }) {
-  const ids = useStore(ticked);
+function CompareForm({ query, chosen }: { query: URLSearchParams; chosen: readonly string[] }) {
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
-    const address = new URLSearchParams([...ids].map((run) => ["run", run]));
+    const address = new URLSearchParams(chosen.map((run) => ["run", run]));
     for (const [name, value] of new FormData(event.currentTarget)) {
       const text = String(value).trim();
       if (text) address.append(name, text);
     }
-    if (ids.size) location.assign(`/compare?${address}`);
+    if (chosen.length) location.assign(`/compare?${address}`);
     else alarm(new Error("Tick the runs to compare."));
   };
   return (
-    <details id="ask" open={ids.size > 1 || query.has("run")}>
+    <details id="ask" open={chosen.length > 1 || query.has("run")}>
       <summary>Compare the ticked runs</summary>
       <form onSubmit={submit}>
         <fieldset class="controls">
