@@ -315,11 +315,13 @@ def _runs_page() -> Response:
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: ServiceDep) -> Response:
-    name = service.catalogue.find(run).id
-    address = quote(name, safe="")
-    if run != name:  # it was renamed
+    entry = service.catalogue.find(run)
+    address = quote(entry.id, safe="")
+    if run != entry.id:  # it was renamed
         return RedirectResponse(f"/runs/{address}", 303)
-    return _shell(RESULTS, name, f"run/{address}")
+    # Its page is another one until the run is finished.
+    view = "" if entry.is_finished else "live"
+    return _shell(RESULTS, entry.id, f"run/{address}", view)
 
 
 @routes.get("/compare")
@@ -350,10 +352,15 @@ def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     raise ProblemError(404, "no such file")
 
 
-def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
+def _shell(
+    frontend: Frontend, run: str = "", source: str = "", view: str = ""
+) -> Response:
     asset = f"/assets/{frontend.digest}"
+    about = f'data-run="{escape(run)}" data-source="{escape(source)}"'
+    if view:
+        about += f' data-view="{view}"'
     return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
+<html lang="en" data-mode="service" {about}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
