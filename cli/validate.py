@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -87,6 +88,7 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
         "differences",
         "limits",
         "alternative_annotator",
+        "disagreements",
     ],
     group="Output",
 )
@@ -117,10 +119,12 @@ def validate(
     For each count that the rubrics share, the score and other metrics: correlation with the
     readers; the order of several candidates of one reference; agreement on studies without
     significant errors and on the highest severity; differences between judges; bias and limits of
-    agreement; the alternative-annotator test. docs/trust.md explains each number.
+    agreement; the alternative-annotator test. docs/trust.md explains each number. With
+    --table disagreements, the errors that a judge and a reader, or two judges, see differently.
 
     \b
     judge validate RUN --readers readers --html validation.html
+    judge validate RUN --readers readers --table disagreements
     """
     from judge.comparing.alignment import choice
     from judge.figures.files import draw_figures
@@ -128,6 +132,8 @@ def validate(
     from judge.files import write_html
     from judge.pages.validation import VALIDATION, validation_page
     from judge.stats.significance import Resampling
+    from judge.study.disagreements import rater_disagreements
+    from judge.tables.disagreements import disagreements_table
     from judge.tables.validation import validation_document
     from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation
@@ -155,4 +161,9 @@ def validate(
         write_html(pieces, html, VALIDATION)
         note(f"page  {html}")
     document = validation_document(validation)
+    if "disagreements" in table:
+        differing = disagreements_table(
+            rater_disagreements(studies), complete=form == "csv"
+        )
+        document = replace(document, tables=(*document.tables, differing))
     print_document(document, form, validation, table)
