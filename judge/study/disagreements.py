@@ -288,7 +288,9 @@ class _Rater:
             if is_lacking or is_significant not in self._other_asked:
                 self._n_left_out += 1
                 continue
-            errors.append(_error(item, categories, level, is_significant=is_significant))
+            errors.append(
+                _error(item, categories, level, is_significant=is_significant)
+            )
         return errors
 
     def _categories(self, item: Mapping[str, Any]) -> tuple[str, ...]:
