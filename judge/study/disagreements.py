@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from judge.backends import lexicon
+from judge.backends.lexicon.data import Lexicon
 from judge.comparing.alignment import AlignedRuns
 from judge.comparing.comparison import ComparedRuns
 from judge.rubrics.contract import PART_FACETS, Label, Rubric
@@ -274,6 +275,7 @@ class _Rater:
         self._n_left_out = 0
         self.categories_compared = _share_categories(rater.run.rubric, other.run.rubric)
         self.levels = _level_names(self._rubric)
+        self._rules = lexicon.load()
 
     def errors(self, record: _Record) -> list[_Error]:
         errors = []
@@ -289,7 +291,9 @@ class _Rater:
                 self._n_left_out += 1
                 continue
             errors.append(
-                _error(item, categories, level, is_significant=is_significant)
+                _error(
+                    item, categories, level, self._rules, is_significant=is_significant
+                )
             )
         return errors
 
@@ -340,6 +344,7 @@ def _error(
     item: Mapping[str, Any],
     categories: tuple[str, ...],
     level: Label,
+    rules: Lexicon,
     *,
     is_significant: bool,
 ) -> _Error:
@@ -354,7 +359,7 @@ def _error(
     seen = SeenError(
         text=text, categories=categories, level=level, is_significant=is_significant
     )
-    findings = frozenset(lexicon.named_findings(about, lexicon.load()))
+    findings = frozenset(lexicon.named_findings(about, rules))
     return _Error(
         seen=seen,
         is_counted=not about.strip(),
