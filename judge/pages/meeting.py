@@ -6,6 +6,7 @@ errors that most of its studies have, with a study that shows each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,10 +55,17 @@ from judge.text import (
 )
 from judge.types import JudgeError, Scored
 
+VIEW = "meeting"
+"""What the address of the page calls the screen."""
+
 MOST_MODELS = 12
 MOST_CLASSES = 3
 N_FREQUENT = 3
 """What fits on one page of paper and is still read from a chair."""
+
+# Of a page in print: the lines of what stands above the rows and beside the texts, those of a
+# model's name and score, and the letters that fit into a line of the texts.
+_HEADING_LINES, _MODEL_LINES, _LETTERS_A_LINE = 8, 4, 200
 
 _USUAL_CLASSES = "study_class"
 _ALL = "all"
@@ -68,7 +76,8 @@ Address = Callable[[str, str, str], str]
 
 def address_in_page(model: str, _run: str, study_id: str) -> str:
     """Return the address of a study in the page of the comparison itself."""
-    return f"#{urlencode({'study': study_id, 'a': model, 'b': ''})}"
+    query = {"view": VIEW, "study": study_id, "a": model, "b": ""}
+    return f"#{urlencode(query)}"
 
 
 def address_in_service(_model: str, run: str, study_id: str) -> str:
@@ -94,16 +103,21 @@ def meeting(
     for run in compared.runs:
         judges[f"{run.rubric}: {run.judge}"] = None
     facts = [
-        n_models,
         counted(len(panel.study_ids), "study", "studies"),
         f"section {section}",
         *judges,
     ]
+    missing = ""
+    if not screens:
+        missing = "None of the runs has a rubric."
     return Meeting(
-        title=f"Comparison of {n_models}",
+        title=f"{n_models} on one screen",
         facts="; ".join(facts),
+        back="Back to the comparison",
+        print="Print on one page",
+        choice="Rubric",
         rubrics=screens,
-        signature=comparison.signature,
+        missing=missing,
     )
 
 
@@ -165,8 +179,6 @@ class _Screen:
     def shown(self) -> MeetingRubric:
         rubric = self._rubric
         rows = [self._row(model) for model in self._models]
-        longest = [len(self._classes.names)]
-        longest += [len(row.frequent) for row in rows]
         errors = "Errors"
         legend = []
         if rubric.tally is not None:
@@ -204,8 +216,17 @@ class _Screen:
             legend=legend,
             rows=rows,
             about=list(self._about()),
-            n_lines=max(longest),
+            n_lines=self._n_lines(rows),
         )
+
+    def _n_lines(self, rows: Sequence[MeetingRow]) -> int:
+        """Return about how many lines are printed: of the rows, the headings and the texts."""
+        n = _HEADING_LINES
+        for row in rows:
+            n += max(_MODEL_LINES, len(row.rates), len(row.frequent))
+        for text in (*self._about(), *self._comparison.notes):
+            n += math.ceil(len(text) / _LETTERS_A_LINE)
+        return n
 
     def _row(self, model: int) -> MeetingRow:
         name = self._panel.models[model]
@@ -340,8 +361,16 @@ class _Screen:
     ) -> FrequentError:
         text = printed(Estimate.read(error), Kind.RATE)
         study_id = error["examples"][0]
+        finding = error["finding"] or OTHER
+        title = f"{error['category_label']}: {finding}"
+        short = title
+        codes = self._rubric.codes
+        if codes is not None and codes.has_codes and error["category"]:
+            # The code alone, which stands above the bars too.
+            short = f"({error['category']}) {finding}"
         return FrequentError(
-            text=f"{error['category_label']}: {error['finding'] or OTHER}",
+            text=short,
+            title=title,
             share=text.figure,
             interval=text.brackets,
             study_id=study_id,

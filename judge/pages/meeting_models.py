@@ -35,9 +35,13 @@ class MeetingErrors(PageModel):
 
 
 class FrequentError(PageModel):
-    """A kind of error that many studies have, with one of them and the address of that."""
+    """A kind of error that many studies have, with one of them and the address of that.
+
+    `text` has the short name of the category, `title` all of it.
+    """
 
     text: str
+    title: str
     share: str
     interval: str
     study_id: str
@@ -70,7 +74,7 @@ class MeetingCategory(PageModel):
 class MeetingRubric(PageModel):
     """The models by one rubric.
 
-    `n_lines` is the number of lines of a row that has the most of them, for print on one page.
+    `n_lines` is about how many lines it takes with all texts beside it, for print on one page.
     """
 
     name: str
@@ -93,5 +97,8 @@ class Meeting(PageModel):
 
     title: str
     facts: str
+    back: str
+    print: str
+    choice: str
     rubrics: list[MeetingRubric]
-    signature: str
+    missing: str = Field(description="Why there is no rubric; else empty.")
