@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from pydantic import BaseModel
+
 from judge.tables.run import run_document
 
 if TYPE_CHECKING:
@@ -81,9 +83,24 @@ def page_file(
 
 
 def as_json(value: object) -> bytes:
-    """Return a value as JSON, half a surrogate pair as `?`; raises ValueError for NaN."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """Return a value as JSON, half a surrogate pair as `?`; raises ValueError for NaN.
+
+    Models, by themselves or within others, are written with all their fields.
+    """
+    text = json.dumps(
+        value,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=_plain_model,
+    )
     return text.encode("utf-8", "replace")
+
+
+def _plain_model(value: object) -> dict[str, object]:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    raise TypeError(f"a page cannot hold {value!r:.80}")
 
 
 def source_hash(text: str) -> str:

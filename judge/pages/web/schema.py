@@ -18,7 +18,8 @@ def _with_references(value: object) -> Any:  # noqa: ANN401
         return {
             name: _with_references(part)
             for name, part in value.items()
-            if name != "title"
+            # A field may have this name too: then it is an object.
+            if name != "title" or not isinstance(part, str)
         }
     if isinstance(value, list):
         return [_with_references(part) for part in value]

@@ -148,6 +148,76 @@ export interface StudyAnnotation {
   answer?: string | null;
 }
 /**
+ * A message that the judge was sent.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "AskedMessage".
+ */
+export interface AskedMessage {
+  /**
+   * Its role; of several questions, the question before it.
+   */
+  name: string;
+  text: string;
+}
+/**
+ * The messages of a first question about a study; `missing` says why there are none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "AskedQuestion".
+ */
+export interface AskedQuestion {
+  messages: AskedMessage[];
+  missing: string;
+}
+/**
+ * A row of a figure: all that the bar shows is in its `text` too.
+ *
+ * `low` and `high` are the ends of its interval, as shares.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Bar".
+ */
+export interface Bar {
+  name: string;
+  text: string;
+  parts: BarPart[];
+  low: number | null;
+  high: number | null;
+}
+/**
+ * A part of a bar: its share of the longest bar there can be.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BarPart".
+ */
+export interface BarPart {
+  share: number;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
+ * A figure of bars.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Bars".
+ */
+export interface Bars {
+  title: string;
+  note: string;
+  legend: LegendEntry[];
+  rows: Bar[];
+}
+/**
+ * What a colour means.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LegendEntry".
+ */
+export interface LegendEntry {
+  text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
  * What would be judged, and what that may cost. Nobody was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -222,6 +292,147 @@ export interface CheckedStudy {
   unjudged: string | null;
 }
 /**
+ * A value to filter by: a row fits whose code is one of `codes`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Choice".
+ */
+export interface Choice {
+  value: string;
+  text: string;
+  codes: number[];
+}
+/**
+ * The candidate against the reference, word by word; `note` says where that is too long.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Differences".
+ */
+export interface Differences {
+  note: string;
+  pieces: Piece[];
+}
+/**
+ * Words that stay, are taken out of the first text, or put in by the second.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Piece".
+ */
+export interface Piece {
+  change: "same" | "out" | "in";
+  text: string;
+}
+/**
+ * A line of the corrected candidate; `error` is the place of the item that corrects it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "EditRow".
+ */
+export interface EditRow {
+  kind: "same" | "change" | "delete" | "insert";
+  line: number | null;
+  error: number | null;
+  pieces: Piece[];
+}
+/**
+ * A name, and what is known.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Fact".
+ */
+export interface Fact {
+  name: string;
+  value: string;
+}
+/**
+ * Both reports of a study, and what one judge or reader says about them.
+ *
+ * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
+ * answer states another number of items than it lists. `edits` is null without an editor.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Findings".
+ */
+export interface Findings {
+  outcome: "scored" | "unparsed" | "failed";
+  unscored: Unscored | null;
+  reference: ReportSegment[];
+  candidate: ReportSegment[];
+  differences: Differences;
+  heading: string;
+  noun: string;
+  notes: string[];
+  items: ShownItem[];
+  edits: EditRow[] | null;
+  lists: ItemTexts[];
+  explanation: string;
+  warnings: string[];
+}
+/**
+ * Why there is no score.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Unscored".
+ */
+export interface Unscored {
+  heading: string;
+  detail: string;
+  note: string;
+}
+/**
+ * A piece of a report, and the places of the items that speak of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportSegment".
+ */
+export interface ReportSegment {
+  text: string;
+  errors: number[];
+}
+/**
+ * A graded item: an error, a correction.
+ *
+ * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
+ * of several items has the largest `weight`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownItem".
+ */
+export interface ShownItem {
+  kind: string;
+  noun: string;
+  labels: {
+    [k: string]: string[];
+  };
+  grade: string;
+  grade_text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  weight: number;
+  tags: string[];
+  text: string;
+  quotes: string[];
+  note: string;
+}
+/**
+ * The items of a kind that is not graded.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemTexts".
+ */
+export interface ItemTexts {
+  heading: string;
+  texts: string[];
+}
+/**
+ * The places of studies in the run, from 0.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FoundStudies".
+ */
+export interface FoundStudies {
+  rows: number[];
+}
+/**
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "HTTPValidationError".
  */
@@ -238,6 +449,100 @@ export interface ValidationError {
   type: string;
   input?: unknown;
   ctx?: {};
+}
+/**
+ * The columns that count the items which carry all of some labels, by the filters' names.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemCounts".
+ */
+export interface ItemCounts {
+  labels: {
+    [k: string]: string;
+  };
+  columns: string[];
+}
+/**
+ * What was said of one error: `verdict` by the reader, null for nothing.
+ *
+ * `others` is what other readers said, or how many did while it is hidden.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemReview".
+ */
+export interface ItemReview {
+  /**
+   * Its fingerprint, which a review names.
+   */
+  error: string;
+  label: string;
+  verdict: ("right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none") | null;
+  others: string[];
+}
+/**
+ * The labels of which a missed error has one.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LabelChoices".
+ */
+export interface LabelChoices {
+  label: string;
+  choices: Choice[];
+}
+/**
+ * A column of a list of studies.
+ *
+ * `texts` are its different values in order, least first. `codes` has for each row of the run the
+ * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
+ * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
+ * null in other columns. A column that is not `is_shown` is there for a filter.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListColumn".
+ */
+export interface ListColumn {
+  name: string;
+  label: string;
+  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  is_shown: boolean;
+  /**
+   * How it is sorted at first.
+   */
+  largest_first: boolean;
+  missing: string;
+  texts: string[];
+  numbers: number[] | null;
+  codes: number[];
+  parts: ShownCode[][] | null;
+}
+/**
+ * The code of a label, and the label in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownCode".
+ */
+export interface ShownCode {
+  text: string;
+  title: string;
+}
+/**
+ * A filter of a list; `name` is what the address calls it.
+ *
+ * `choice`: by one of the `choices`. `text`: by a part of the column's text. `at_least` and
+ * `at_most`: by the column's number. `items`: by the label of one item, together with the other
+ * filters of this kind; `ItemCounts` says which columns count them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListFilter".
+ */
+export interface ListFilter {
+  name: string;
+  label: string;
+  kind: "choice" | "text" | "at_least" | "at_most" | "items";
+  column: string;
+  choices: Choice[];
+  is_folded: boolean;
 }
 /**
  * An item that a reader marked, with its words' offsets (code points) in the report `side`.
@@ -267,6 +572,16 @@ export interface NewName {
    * Up to 120 letters (a to z), digits, dots, hyphens and underscores; the first is a letter or a digit.
    */
   name: string;
+}
+/**
+ * What is counted: `study`, `studies`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Noun".
+ */
+export interface Noun {
+  one: string;
+  many: string;
 }
 /**
  * A question about one study.
@@ -349,6 +664,19 @@ export interface OneStudy {
   reask?: number;
 }
 /**
+ * A table as a terminal prints it; its first `n_left` columns are words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PrintedTable".
+ */
+export interface PrintedTable {
+  title: string;
+  head: string[];
+  rows: string[][];
+  note: string;
+  n_left: number;
+}
+/**
  * What a reader says. The next review of the same error or study replaces it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -381,6 +709,25 @@ export interface Review {
    * The missed error in words.
    */
   text?: string;
+}
+/**
+ * A review that counts; a `stale` one is about an error that the run no longer has.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReviewEvent".
+ */
+export interface ReviewEvent {
+  id: string;
+  at: string;
+  reader: string;
+  study_id: string;
+  error: string | null;
+  verdict: "right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none";
+  comment: string;
+  categories: string[];
+  level: string | null;
+  text: string;
+  stale: boolean;
 }
 /**
  * A run's files and options; without references, `preds` holds both.
@@ -608,6 +955,98 @@ export interface RunForm {
   refs?: string | null;
 }
 /**
+ * What the page of a run shows before its studies.
+ *
+ * `is_readable` says whether its studies can be read blind, `has_prompt` whether its judge was
+ * asked with a prompt.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunOverview".
+ */
+export interface RunOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  rubric: string;
+  rubric_title: string;
+  judge: string;
+  prompt: string | null;
+  n_studies: number;
+  n_scored: number;
+  tiles: Tile[];
+  figures: Bars[];
+  facts: Fact[];
+  tables: PrintedTable[];
+  is_readable: boolean;
+  has_prompt: boolean;
+}
+/**
+ * A headline figure: its name, its value, and what is to be known of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Tile".
+ */
+export interface Tile {
+  label: string;
+  text: string;
+  more: string;
+}
+/**
+ * The reviews of a run that count, and how right the judge was in the readers' eyes.
+ *
+ * Of the `statistics`, `precision` counts an error of the wrong severity as not right, and
+ * `finding_precision` as right; `agreement` has Cohen's kappa of each two readers. `shown` has
+ * the same in words. `reviewed` are the studies with a review that is not stale.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunReviewsShown".
+ */
+export interface RunReviewsShown {
+  events: ReviewEvent[];
+  reviewed: string[];
+  statistics: {
+    [k: string]: unknown;
+  };
+  shown: ShownReviews;
+}
+/**
+ * What the reviews of a run say of its judge, in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownReviews".
+ */
+export interface ShownReviews {
+  sentence: string;
+  notes: string[];
+  tables: PrintedTable[];
+}
+/**
+ * A study of a run.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunStudy".
+ */
+export interface RunStudy {
+  study_id: string;
+  facts: Fact[];
+  measures: {
+    [k: string]: number | null;
+  } | null;
+  findings: Findings;
+  answer: ShownAnswer;
+}
+/**
+ * The judge's raw answer, with its circumstances; `missing` says why there is none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownAnswer".
+ */
+export interface ShownAnswer {
+  text: string;
+  facts: Fact[];
+  missing: string;
+}
+/**
  * A question about each of several studies: what happens to one is no matter to the others.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -701,6 +1140,38 @@ export interface StudyInput {
   prior?: string | null;
 }
 /**
+ * A study of a run, at its place from 0, and what its judge was asked.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyAnswer".
+ */
+export interface StudyAnswer {
+  row: number;
+  study: RunStudy;
+  asked: AskedQuestion;
+  view: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * The studies of a page in columns, with the filters of the list.
+ *
+ * `order` are the rows in the order in which the list begins, which `ordered` names. A file has
+ * its studies in packets of `packet`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyList".
+ */
+export interface StudyList {
+  noun: Noun;
+  order: number[];
+  ordered: string;
+  columns: ListColumn[];
+  filters: ListFilter[];
+  item_counts: ItemCounts[];
+  packet: number;
+}
+/**
  * Everything that a reader has marked in a study so far. A later one replaces it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -735,4 +1206,47 @@ export interface StudyReading {
    * Why the reader cannot judge the study.
    */
   cannot_judge?: string;
+}
+/**
+ * The reviews of a study as one reader sees them.
+ *
+ * Other readers' are hidden until the reader has decided, since whoever has read another's verdict
+ * agrees with it more often. `stale` are the reader's own reviews of errors that are gone.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyReview".
+ */
+export interface StudyReview {
+  study_id: string;
+  reader: string;
+  verdicts: VerdictChoice[];
+  items: ItemReview[];
+  stale: string[];
+  written: WrittenReview[];
+  hidden: string;
+  comment: string;
+  categories: LabelChoices | null;
+  levels: LabelChoices | null;
+}
+/**
+ * What a reader can say of an error; `saved` says how it is taken back.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "VerdictChoice".
+ */
+export interface VerdictChoice {
+  verdict: "right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none";
+  text: string;
+  saved: string;
+}
+/**
+ * A missed error or a comment; one with an `id` is the reader's own and can be withdrawn.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "WrittenReview".
+ */
+export interface WrittenReview {
+  id: string | null;
+  text: string;
+  reader: string;
 }

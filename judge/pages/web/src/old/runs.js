@@ -6,7 +6,6 @@ import { alarm, announce, begin, button, control, el, factList, find, frame, gri
 import { count } from "./format.js";
 import { showDialog } from "./keys.js";
 import { ask } from "./load.js";
-import { runPage } from "./run.js";
 import { validationPage } from "./validation.js";
 
 const COLUMNS = ["compare", "run", "state", "model", "rubric", "judge", "studies", "scored", "headline", "started", "change"];
@@ -223,10 +222,9 @@ function stateOf(run, page) {
 }
 
 begin(async () => {
-  const { view, run, reader } = document.documentElement.dataset;
-  const pages = { comparison: comparisonPage, run: runPage, validation: validationPage };
+  const { view } = document.documentElement.dataset;
+  const pages = { comparison: comparisonPage, validation: validationPage };
   if (view) await pages[view]();
-  else if (run) await runPage(run, reader);
   else if (location.pathname === "/compare") await comparisonPage();
   else await runsPage();
 });
