@@ -60,6 +60,7 @@ class DisagreementWords(PageModel):
     many_studies: str
     nothing: str
     not_seen: str
+    more: str
     counts_title: str
     counts_head: list[str]
 

@@ -52,6 +52,7 @@ _WORDS = DisagreementWords(
     many_studies="{n} studies",
     nothing="No study has such an error.",
     not_seen=NOT_SEEN,
+    more="Show {n} more",
     counts_title="Errors by the way in which the two see them",
     counts_head=["difference", "errors", "studies"],
 )

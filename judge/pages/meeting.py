@@ -198,17 +198,13 @@ class _Screen:
             rates = capital(self._rate.short)
             if self._classes.field:
                 rates += f", by {self._classes.field}"
-        score = ""
-        if self._score is not None:
-            score = self._score.short
         n_shown = counted(len(rows), "model", "models")
         frequent = f"The {N_FREQUENT} most frequent errors, each with a study"
         return MeetingRubric(
             name=rubric.name,
             title=rubric.title,
             caption=f"{n_shown} by {rubric.title}: rates, errors, most frequent errors",
-            rank_heading=f"Rank by {self._comparison.sorted_by.label}",
-            score_heading=score,
+            rank_heading=f"Model, rank by {self._comparison.sorted_by.label}",
             rates_heading=rates,
             errors_heading=errors,
             frequent_heading=frequent,
@@ -237,6 +233,9 @@ class _Screen:
             estimate = everything.estimates[self._score.name][model]
             text = figure(estimate, self._score).printed()
             score, interval = text.figure, text.brackets
+            # The heading says which one models are ranked by.
+            if self._score != self._comparison.sorted_by:
+                score = f"{self._score.short} {score}"
         rank = everything.ranks[self._comparison.sort][model]
         rank_text = NOTHING
         if rank is not None:

@@ -81,7 +81,6 @@ class MeetingRubric(PageModel):
     title: str
     caption: str
     rank_heading: str
-    score_heading: str
     rates_heading: str
     errors_heading: str
     frequent_heading: str
