@@ -255,8 +255,17 @@ def word_differences(before: str, after: str) -> list[tuple[Change, str]] | None
         if kind == "equal":
             pieces.append(("same", new_text))
             continue
-        pieces.append(("out", "".join(old[start:end])))
+        old_text = "".join(old[start:end])
+        gap = ""
+        if kind == "replace":
+            # The space behind a word that is replaced belongs to neither wording.
+            bare_text = new_text.rstrip()
+            gap = new_text[len(bare_text) :]
+            new_text = bare_text
+            old_text = old_text.rstrip()
+        pieces.append(("out", old_text))
         pieces.append(("in", new_text))
+        pieces.append(("same", gap))
     return [(change, text) for change, text in pieces if text]
 
 

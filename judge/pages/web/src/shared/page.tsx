@@ -75,8 +75,8 @@ function Frame() {
 // Goes to the heading of what is shown.
 function skip(event: Event): void {
   event.preventDefault();
-  const headings = [...document.querySelectorAll<HTMLElement>("#study-title, #studies-title, #main")];
-  const target = headings.find((heading) => heading.checkVisibility());
+  const headings = ["study-title", "studies-title", "main"].map((id) => document.getElementById(id));
+  const target = headings.find((heading) => heading?.checkVisibility());
   if (!target) return;
   target.tabIndex = -1;
   target.focus();
