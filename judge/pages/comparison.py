@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from judge.pages.comparison_models import (
 )
 from judge.pages.models import PrintedTable, list_column
 from judge.pages.numbers import text_steps, value_column
+from judge.pages.screens import Screens
 from judge.pages.study import findings
 from judge.stats.intervals import Values
 from judge.stats.metric import Metric
@@ -90,8 +91,13 @@ _WORDS = ComparisonWords(
 )
 
 
-def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
-    """Return the studies whose records are shown: where there are many, those that differ most."""
+def wanted(
+    c: Comparison, *, most: int = MOST_RECORDS, also: Collection[str] = ()
+) -> Wanted:
+    """Return the studies whose records are shown: where there are many, those that differ most.
+
+    `also` are studies that are shown in any case.
+    """
     panel = c.panel
     keys = list(product(panel.models, rubric_names(c)))
     n = most // max(1, len(keys))
@@ -100,6 +106,7 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
         gaps = _gaps(c)
         largest = np.argsort(-gaps)[:n]
         shown = {panel.study_ids[row] for row in largest}
+        shown |= set(also)
     return {key: set(shown) for key in keys}
 
 
@@ -184,9 +191,12 @@ class ComparisonPage:
         yield "studies", as_json(self.studies())
         yield from self._numbers()
 
-    def file(self, records: Records) -> Iterator[str]:
+    def file(self, records: Records, screens: Screens | None = None) -> Iterator[str]:
         """Yield the page as one file; `records` are those that `wanted` named."""
-        return page_file(MARK, "comparison", self.title, self._file_pieces(records))
+        pieces = self._file_pieces(records)
+        if screens is not None:
+            pieces = chain(pieces, screens.pieces())
+        return page_file(MARK, "comparison", self.title, pieces)
 
     def _file_pieces(self, records: Records) -> Iterator[tuple[str, bytes]]:
         study_ids = self.comparison.panel.study_ids

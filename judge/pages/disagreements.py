@@ -63,10 +63,10 @@ def disagreement_pieces(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the overview of all pairs, then the studies of each; `missing` says why none is."""
     overview = disagreements_overview(of_pairs, missing)
-    yield "disagreements", as_json(overview.model_dump())
+    yield "disagreements", as_json(overview)
     for number, of_pair in enumerate(of_pairs):
         studies = pair_studies(of_pair, address)
-        yield f"disagreements-{number}", as_json(studies.model_dump())
+        yield f"disagreements-{number}", as_json(studies)
 
 
 def disagreements_overview(

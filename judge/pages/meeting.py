@@ -63,9 +63,9 @@ MOST_CLASSES = 3
 N_FREQUENT = 3
 """What fits on one page of paper and is still read from a chair."""
 
-# Of a page in print: the lines of what stands above the rows and beside the texts, those of a
-# model's name and score, and the letters that fit into a line of the texts.
-_HEADING_LINES, _MODEL_LINES, _LETTERS_A_LINE = 8, 4, 200
+# Of a page in print: the lines of what stands above the rows and beside the texts, and the letters
+# that fit into a line of the texts and into one of a model's name.
+_HEADING_LINES, _LETTERS_A_LINE, _LETTERS_OF_NAME = 8, 200, 24
 
 _USUAL_CLASSES = "study_class"
 _ALL = "all"
@@ -77,12 +77,12 @@ Address = Callable[[str, str, str], str]
 def address_in_page(model: str, _run: str, study_id: str) -> str:
     """Return the address of a study in the page of the comparison itself."""
     query = {"view": VIEW, "study": study_id, "a": model, "b": ""}
-    return f"#{urlencode(query)}"
+    return f"#{urlencode(query, errors='replace')}"
 
 
 def address_in_service(_model: str, run: str, study_id: str) -> str:
     """Return the address of a study in the page of its run, `run` being the run's id."""
-    return f"/runs/{quote(run, safe='')}#{urlencode({'study': study_id})}"
+    return f"/runs/{quote(run, safe='', errors='replace')}#{urlencode({'study': study_id}, errors='replace')}"
 
 
 def meeting(
@@ -219,7 +219,8 @@ class _Screen:
         """Return about how many lines are printed: of the rows, the headings and the texts."""
         n = _HEADING_LINES
         for row in rows:
-            n += max(_MODEL_LINES, len(row.rates), len(row.frequent))
+            of_model = 2 + math.ceil(len(row.model) / _LETTERS_OF_NAME)
+            n += max(of_model, len(row.rates), len(row.frequent))
         for text in (*self._about(), *self._comparison.notes):
             n += math.ceil(len(text) / _LETTERS_A_LINE)
         return n

@@ -7,17 +7,14 @@ from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi import Path as InPath
-from fastapi import Query as InQuery
 from fastapi.responses import Response
 
 from judge.pages.disagreement_models import DisagreementsOverview, PairStudies
 from judge.pages.meeting_models import Meeting
-from judge.service.comparison_routes import ComparisonQuery
+from judge.service.comparison_routes import COMPARISONS, Compared, ComparisonQuery
 from judge.service.service import JSON, Service, ServiceDep
 
-routes = APIRouter(prefix="/v1/comparison", tags=["comparisons"])
-
-Compared = Annotated[ComparisonQuery, InQuery()]
+routes = APIRouter(prefix=COMPARISONS, tags=["comparisons"])
 
 
 async def _piece(
