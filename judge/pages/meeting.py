@@ -82,7 +82,9 @@ def address_in_page(model: str, _run: str, study_id: str) -> str:
 
 def address_in_service(_model: str, run: str, study_id: str) -> str:
     """Return the address of a study in the page of its run, `run` being the run's id."""
-    return f"/runs/{quote(run, safe='', errors='replace')}#{urlencode({'study': study_id}, errors='replace')}"
+    name = quote(run, safe="", errors="replace")
+    query = urlencode({"study": study_id}, errors="replace")
+    return f"/runs/{name}#{query}"
 
 
 def meeting(

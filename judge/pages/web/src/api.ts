@@ -218,6 +218,33 @@ export interface LegendEntry {
   tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
 }
 /**
+ * A model's figure; `label` says all of it, `n` on how many studies it rests if not on all.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BoardCell".
+ */
+export interface BoardCell {
+  text: string;
+  interval: string;
+  n: string;
+  label: string;
+  is_scored: boolean;
+}
+/**
+ * A row of the leaderboard: a model's place, its rank and the interval of that.
+ *
+ * `differs` says that the model differs significantly from the next; else it is empty.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BoardRow".
+ */
+export interface BoardRow {
+  model: number;
+  rank: string;
+  interval: string;
+  differs: string;
+}
+/**
  * What would be judged, and what that may cost. Nobody was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -330,6 +357,242 @@ export interface SeenBy {
   text: string;
   level: string;
   tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
+ * A column of the leaderboard.
+ *
+ * `heading` stands above it, and `direction` says which of its figures are better, with `arrow` as
+ * its sign. `study_label` names the value of a study. Of two values of a study the larger is
+ * better where `sign` is 1, the smaller where it is -1; `ahead` writes by how much. `marks` is the
+ * place of the rubric whose errors are marked in the reports, null for none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedMetric".
+ */
+export interface ComparedMetric {
+  name: string;
+  label: string;
+  heading: string;
+  direction: string;
+  arrow: string;
+  study_label: string;
+  rubric: number | null;
+  sign: number;
+  ahead: TextSteps;
+  marks: number | null;
+}
+/**
+ * The texts of the numbers of a range.
+ *
+ * A number is written as the text whose place is that of the largest of `starts` that is not
+ * above it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "TextSteps".
+ */
+export interface TextSteps {
+  starts: number[];
+  texts: string[];
+}
+/**
+ * A rubric of the comparison: its name, and its title where there are several.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedRubric".
+ */
+export interface ComparedRubric {
+  name: string;
+  title: string;
+  /**
+   * The metrics whose values are shown beside a study's errors, by their places.
+   */
+  metrics: number[];
+}
+/**
+ * A run of the comparison, and the places of its model and its rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedRun".
+ */
+export interface ComparedRun {
+  run: string;
+  model: number;
+  rubric: number;
+}
+/**
+ * The studies of a comparison, in columns of ids and of fields.
+ *
+ * `filters` are the fields with few enough values to choose from. `packets` has for each study the
+ * number of the packet that holds its reports in a file, -1 for none; null in the service.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedStudies".
+ */
+export interface ComparedStudies {
+  study_id: string[];
+  fields: ListColumn[];
+  filters: string[];
+  packets: number[] | null;
+}
+/**
+ * A column of a list of studies.
+ *
+ * `texts` are its different values in order, least first. `codes` has for each row of the run the
+ * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
+ * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
+ * null in other columns. A column that is not `is_shown` is there for a filter.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListColumn".
+ */
+export interface ListColumn {
+  name: string;
+  label: string;
+  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  is_shown: boolean;
+  /**
+   * How it is sorted at first.
+   */
+  largest_first: boolean;
+  missing: string;
+  texts: string[];
+  numbers: number[] | null;
+  codes: number[];
+  parts: ShownCode[][] | null;
+}
+/**
+ * The code of a label, and the label in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownCode".
+ */
+export interface ShownCode {
+  text: string;
+  title: string;
+}
+/**
+ * A group of studies, such as all, or those of a class.
+ *
+ * `rows` are its studies by their places in the list of studies. `cells` has for each metric the
+ * figures of the models, `rankings` for each metric the models by rank. `about` explains the
+ * leaderboard, `about_tests` how was tested, `no_tests` why a model has no test, and
+ * `about_errors` the tables of errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonGroup".
+ */
+export interface ComparisonGroup {
+  name: string;
+  rows: number[];
+  /**
+   * Whether ranks have intervals.
+   */
+  has_intervals: boolean;
+  cells: BoardCell[][];
+  rankings: GroupRanking[];
+  errors: PrintedTable[];
+  about: string;
+  about_tests: string;
+  no_tests: string;
+  about_errors: string;
+}
+/**
+ * The models ranked by a metric, and the tests of each model against the others.
+ *
+ * `tests` has a table for each model, in the order of the models; null without tests.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "GroupRanking".
+ */
+export interface GroupRanking {
+  rows: BoardRow[];
+  tests: (PrintedTable | null)[];
+}
+/**
+ * A table as a terminal prints it; its first `n_left` columns are words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PrintedTable".
+ */
+export interface PrintedTable {
+  title: string;
+  head: string[];
+  rows: string[][];
+  note: string;
+  n_left: number;
+}
+/**
+ * A comparison without its groups and its studies.
+ *
+ * `ranked_by` is the place of the metric that models are ranked by at first. `footer` says which
+ * reports a file holds; it is empty where it holds all.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonOverview".
+ */
+export interface ComparisonOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  footer: string;
+  models: string[];
+  runs: ComparedRun[];
+  metrics: ComparedMetric[];
+  ranked_by: number;
+  groups: GroupName[];
+  rubrics: ComparedRubric[];
+  correlations: PrintedTable[];
+  about_correlations: string;
+  words: ComparisonWords;
+}
+/**
+ * A group of studies: its name, and the name with the number of its studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "GroupName".
+ */
+export interface GroupName {
+  name: string;
+  label: string;
+}
+/**
+ * What the page says of two models; `{n}` and `{model}` stand for what is known there.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonWords".
+ */
+export interface ComparisonWords {
+  /**
+   * The choice of no model B.
+   */
+  alone: string;
+  ahead: string;
+  equal: string;
+  behind: string;
+  scored: string;
+  not_scored: string;
+  /**
+   * The heading of the differences.
+   */
+  ahead_by: string;
+  biggest_first: string;
+  best_first: string;
+  /**
+   * What stands in the place of a value.
+   */
+  missing: string;
+  /**
+   * Why a study has no reports in a file.
+   */
+  no_reports: string;
+  /**
+   * The name of the filter by what a file holds.
+   */
+  is_here: string;
+  yes: string;
+  no: string;
+  open_run: string;
 }
 /**
  * A way in which two see an error, what is most worth looking at first.
@@ -446,6 +709,26 @@ export interface KindCount {
 export interface ErrorCategory {
   name: string;
   text: string;
+}
+/**
+ * The figures of a comparison, in order; `missing` says why there are none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DrawnFigureTexts".
+ */
+export interface DrawnFigureTexts {
+  figures: FigureText[];
+  missing: string;
+}
+/**
+ * The title of a drawn figure, and what it shows.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FigureText".
+ */
+export interface FigureText {
+  title: string;
+  caption: string;
 }
 /**
  * A line of the corrected candidate; `error` is the place of the item that corrects it.
@@ -631,43 +914,6 @@ export interface LabelChoices {
   choices: Choice[];
 }
 /**
- * A column of a list of studies.
- *
- * `texts` are its different values in order, least first. `codes` has for each row of the run the
- * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
- * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
- * null in other columns. A column that is not `is_shown` is there for a filter.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ListColumn".
- */
-export interface ListColumn {
-  name: string;
-  label: string;
-  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
-  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
-  is_shown: boolean;
-  /**
-   * How it is sorted at first.
-   */
-  largest_first: boolean;
-  missing: string;
-  texts: string[];
-  numbers: number[] | null;
-  codes: number[];
-  parts: ShownCode[][] | null;
-}
-/**
- * The code of a label, and the label in words.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ShownCode".
- */
-export interface ShownCode {
-  text: string;
-  title: string;
-}
-/**
  * A filter of a list; `name` is what the address calls it.
  *
  * `choice`: by one of the `choices`. `text`: by a part of the column's text. `at_least` and
@@ -804,6 +1050,15 @@ export interface MeetingErrors {
   parts: BarPart[];
 }
 /**
+ * The value of each study by each metric, for one model.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ModelValues".
+ */
+export interface ModelValues {
+  columns: ListColumn[];
+}
+/**
  * The name that a run is to have.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -913,19 +1168,6 @@ export interface OneStudy {
  */
 export interface PairStudies {
   studies: DifferingStudy[];
-}
-/**
- * A table as a terminal prints it; its first `n_left` columns are words.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "PrintedTable".
- */
-export interface PrintedTable {
-  title: string;
-  head: string[];
-  rows: string[][];
-  note: string;
-  n_left: number;
 }
 /**
  * What a reader says. The next review of the same error or study replaces it.
