@@ -15,7 +15,7 @@ only. A pair of one category and level is agreement.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -376,8 +376,12 @@ def _aligned(
     errors_a, errors_b = rater_a.errors(of_a), rater_b.errors(of_b)
     aligned = []
     has_scale = rater_a.levels.keys() == rater_b.levels.keys()
+    # A reader's file may lack the reports.
+    reports = {}
+    for side in ("reference", "candidate"):
+        reports[side] = of_a[side] or of_b[side]
     pairs = _paired(
-        errors_a, errors_b, of_a, has_categories=rater_a.categories_compared
+        errors_a, errors_b, reports, has_categories=rater_a.categories_compared
     )
     for place_a, place_b in pairs:
         a, b = errors_a[place_a].seen, errors_b[place_b].seen
@@ -440,14 +444,14 @@ class _Likeness(NamedTuple):
 def _paired(
     errors_a: Sequence[_Error],
     errors_b: Sequence[_Error],
-    record: _Record,
+    reports: Mapping[str, str],
     *,
     has_categories: bool,
 ) -> list[tuple[int, int]]:
     """Return the places of the errors that are one and the same, the likeliest pair first."""
     if not errors_a or not errors_b:
         return []
-    marked = _marked_words(errors_a, errors_b, record)
+    marked = _marked_words(errors_a, errors_b, reports)
     likely = []
     for (i, a), (j, b) in product(enumerate(errors_a), enumerate(errors_b)):
         is_same_category = _share(a.seen.categories, b.seen.categories)
@@ -482,18 +486,18 @@ def _only_ones(
     left_a: Mapping[int, _Error], left_b: Mapping[int, _Error]
 ) -> Iterator[tuple[int, int]]:
     """Yield the places of errors that are the only ones of a category on both sides."""
-    for i, a in left_a.items():
-        for j, b in left_b.items():
-            shared = set(a.seen.categories) & set(b.seen.categories)
-            is_only = bool(shared) and not (a.findings and b.findings)
-            for place, other in left_a.items():
-                if place != i and shared.intersection(other.seen.categories):
-                    is_only = False
-            for place, other in left_b.items():
-                if place != j and shared.intersection(other.seen.categories):
-                    is_only = False
-            if is_only:
-                yield i, j
+    of_a: dict[int, list[int]] = defaultdict(list)
+    of_b: dict[int, list[int]] = defaultdict(list)
+    for (i, a), (j, b) in product(left_a.items(), left_b.items()):
+        if set(a.seen.categories) & set(b.seen.categories):
+            of_a[i].append(j)
+            of_b[j].append(i)
+    for i, partners in of_a.items():
+        if len(partners) > 1 or len(of_b[partners[0]]) > 1:
+            continue
+        j = partners[0]
+        if not (left_a[i].findings and left_b[j].findings):
+            yield i, j
 
 
 def _may_be_one(a: _Error, b: _Error, likeness: _Likeness) -> bool:
@@ -507,14 +511,16 @@ def _may_be_one(a: _Error, b: _Error, likeness: _Likeness) -> bool:
 
 
 def _marked_words(
-    errors_a: Sequence[_Error], errors_b: Sequence[_Error], record: _Record
+    errors_a: Sequence[_Error],
+    errors_b: Sequence[_Error],
+    reports: Mapping[str, str],
 ) -> Counter[tuple[int, int]]:
     """Return how many words for findings in the two reports each two errors mark together."""
     items = [error.item for error in (*errors_a, *errors_b)]
     first_b = len(errors_a)
     n_words: Counter[tuple[int, int]] = Counter()
     for segments in highlights(
-        record["reference"], record["candidate"], items
+        reports["reference"], reports["candidate"], items
     ).values():
         for segment in segments:
             of_a = [place for place in segment["errors"] if place < first_b]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,17 @@ from support import EXAMPLES, Invoke
 
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import read_scores
-from judge.study.disagreements import Disagreements, judge_disagreements
+from judge.pages import disagreements as pages
+from judge.pages.disagreements import disagreement_pieces
+from judge.rubrics import load
+from judge.study.disagreements import (
+    KINDS,
+    Disagreements,
+    SeenError,
+    _Error,
+    _only_ones,
+    judge_disagreements,
+)
 
 REFERENCE = (
     "Small left pleural effusion. Left apical pneumothorax. Cardiomegaly, now worse."
@@ -137,6 +148,20 @@ def test_errors_are_paired(
     # The other way round the same errors are the same.
     swapped = judged(tmp_path / "swapped", {"s": second}, {"s": first})
     assert sorted(kinds(swapped).get("s", [])) == sorted(expected or [])
+
+
+def test_an_error_of_two_categories_is_in_one_pair_at_most(tmp_path: Path) -> None:
+    def error(*categories: str) -> _Error:
+        level = load("fineradscore").facet("severity").labels[1]
+        seen = SeenError(
+            text="It.", categories=categories, level=level, is_significant=False
+        )
+        return _Error(seen, False, frozenset(), frozenset(), {})
+
+    both, first, second = error("a", "b"), error("a"), error("b")
+    assert list(_only_ones({0: both}, {0: first, 1: second})) == []
+    assert list(_only_ones({0: both}, {1: second})) == [(0, 1)]
+    assert list(_only_ones({0: first, 1: second}, {0: both})) == []
 
 
 def test_studies_most_worth_looking_at_come_first(tmp_path: Path) -> None:
@@ -290,3 +315,78 @@ def test_the_first_fifty_errors_are_printed_and_csv_has_all(
     assert "the first 50 of 60" in shown
     assert shown.count("significant, seen by one") == 50 + 1
     assert len(rows(invoke, *words)) == 60
+
+
+# The page
+
+
+def test_the_page_has_the_same_errors_in_the_same_order(
+    tmp_path: Path, invoke: Invoke
+) -> None:
+    first = {
+        "s1": green({"b": EFFUSION}, {"a": "1. Consolidation"}),
+        "s2": green({"b": "2. Left pleural effusion; Apical pneumothorax"}),
+        "s3": green({"b": EFFUSION}),
+    }
+    second = {
+        "s1": green(insignificant={"b": EFFUSION}),
+        "s2": green(),
+        "s3": green({"b": EFFUSION}),
+    }
+    found = judged(tmp_path, first, second)
+    pieces = dict(disagreement_pieces([found], lambda _pair, study: f"#{study}"))
+    overview = json.loads(pieces["disagreements"])
+    (pair,) = overview["pairs"]
+    assert pair["summary"] == "3 studies scored by both, 2 with a difference."
+    kinds_of_page = [kind["name"] for kind in overview["kinds"]]
+    assert kinds_of_page == [kind.name for kind in KINDS]
+    counts = {
+        kind: (count["errors"], count["studies"])
+        for kind, count in zip(kinds_of_page, pair["counts"], strict=True)
+    }
+    assert counts == {
+        "significant_alone": ("2", "1"),
+        "significance": ("1", "1"),
+        "level": ("0", "0"),
+        "category": ("0", "0"),
+        "alone": ("1", "1"),
+        "agreed": ("1", "1"),
+    }
+    studies = json.loads(pieces["disagreements-0"])["studies"]
+    # A study without a difference is counted, not shown.
+    assert [study["address"] for study in studies] == ["#s2", "#s1"]
+    texts = [category["text"] for category in pair["categories"]]
+    assert texts == ["(a) false finding", "(b) missing finding"]
+    effusion, consolidation = studies[1]["errors"]
+    assert kinds_of_page[effusion["kind"]] == "significance"
+    assert [texts[place] for place in effusion["categories"]] == [effusion["category"]]
+    assert effusion["a"] == {
+        "text": "Left pleural effusion",
+        "level": "clinically significant",
+        "tone": "serious",
+    }
+    assert effusion["b"]["level"] == "clinically insignificant"
+    assert consolidation["b"] is None
+    words = ("compare", f"first={tmp_path / 'a'}", f"second={tmp_path / 'b'}")
+    printed = rows(invoke, *words, "--allow", "judge")
+    shown = []
+    for study in studies:
+        for error in study["errors"]:
+            kind = overview["kinds"][error["kind"]]
+            if kind["is_difference"]:
+                shown.append((study["study_id"], kind["label"], error["category"]))
+    assert shown == [
+        (row["study_id"], row["difference"], row["category"]) for row in printed
+    ]
+
+
+def test_of_many_studies_the_page_has_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MOST_STUDIES", 2)
+    first = dict.fromkeys(("s1", "s2", "s3"), green({"b": EFFUSION}))
+    found = judged(tmp_path, first, dict.fromkeys(first, green()))
+    pieces = dict(disagreement_pieces([found], lambda _pair, study: f"#{study}"))
+    (pair,) = json.loads(pieces["disagreements"])["pairs"]
+    assert pair["shown"].startswith("The first 2 of 3 studies are here")
+    assert len(json.loads(pieces["disagreements-0"])["studies"]) == 2
