@@ -93,8 +93,8 @@ def rater_pieces(studies: RatedStudies) -> Iterator[tuple[str, bytes]]:
     if not of_pairs:
         missing = _NO_RATERS
 
-    def address(_of_pair: Disagreements, study_id: str) -> str:
-        query = {"view": DIFFERENCES, "study": study_id}
+    def address(of_pair: Disagreements, study_id: str) -> str:
+        query = {"view": DIFFERENCES, "study": study_id, "judge": of_pair.a.name}
         return f"#{urlencode(query, errors='replace')}"
 
     return disagreement_pieces(of_pairs, address, missing)

@@ -150,7 +150,7 @@ def test_errors_are_paired(
     assert sorted(kinds(swapped).get("s", [])) == sorted(expected or [])
 
 
-def test_an_error_of_two_categories_is_in_one_pair_at_most(tmp_path: Path) -> None:
+def test_an_error_of_two_categories_is_in_one_pair_at_most() -> None:
     def error(*categories: str) -> _Error:
         level = load("fineradscore").facet("severity").labels[1]
         seen = SeenError(
