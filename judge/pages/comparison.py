@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from judge.pages.comparison_models import (
     ComparisonWords,
     DrawnFigureTexts,
     FigureText,
-    GroupName,
+    GroupHead,
     GroupRanking,
     ModelValues,
     TextSteps,
@@ -67,6 +67,7 @@ MOST_RECORDS = 20_000
 _DIGITS = 3
 _MAX_VALUES = 50
 """Values of a field that one can still choose from."""
+_SHOWN_FIELDS = 3
 _RATE = TextSteps(starts=[-1.0, 0.0, 1.0], texts=["behind", "equal", "ahead"])
 _TEST_HEAD = ("Other model", "Difference", "95% interval", "p", "p (Holm)", "Studies")
 _NOT_DRAWN = "None: the extra figures, which draws them, is not installed."
@@ -77,6 +78,7 @@ _WORDS = ComparisonWords(
     behind="A behind",
     scored="scored",
     not_scored="not scored",
+    state="Result",
     ahead_by="A ahead by",
     biggest_first="A's biggest wins first",
     best_first="best first",
@@ -247,7 +249,7 @@ class ComparisonPage:
             runs=list(self.runs),
             metrics=[self._metric(metric, names) for metric in c.panel.metrics],
             ranked_by=_place(c.panel.metrics, c.sort),
-            groups=[_group_name(c.groups[place]) for place in self._order],
+            groups=[_head(c, c.groups[place]) for place in self._order],
             rubrics=[self._rubric(name, names) for name in names],
             correlations=[PrintedTable.of(table) for table in correlations],
             about_correlations=(
@@ -276,8 +278,10 @@ class ComparisonPage:
 
     def _metric(self, metric: Metric, names: Sequence[str]) -> ComparedMetric:
         direction, arrow = "lower is better", "\N{DOWNWARDS ARROW}"
+        order: Literal["ascending", "descending"] = "ascending"
         if metric.higher_is_better:
             direction, arrow = "higher is better", "\N{UPWARDS ARROW}"
+            order = "descending"
         heading = metric.label
         if len(names) == 1:
             heading = metric.short
@@ -293,6 +297,7 @@ class ComparisonPage:
             heading=heading,
             direction=direction,
             arrow=arrow,
+            order=order,
             study_label=metric.study_label,
             rubric=rubric,
             sign=sign,
@@ -328,9 +333,10 @@ class ComparisonPage:
         panel = self.comparison.panel
         fields = []
         filters = []
-        for name, values in panel.fields.items():
+        for place, (name, values) in enumerate(panel.fields.items()):
             texts = [group_value(value) for value in values]
-            column = list_column(name, name, texts, kind="field")
+            is_shown = place < _SHOWN_FIELDS
+            column = list_column(name, name, texts, kind="field", is_shown=is_shown)
             fields.append(column)
             if 1 < len(column.texts) <= _MAX_VALUES:
                 filters.append(name)
@@ -432,9 +438,10 @@ def _footer(c: Comparison, records: Records) -> str:
     )
 
 
-def _group_name(group: Group) -> GroupName:
+def _head(c: Comparison, group: Group) -> GroupHead:
     name = tables.group_name(group.key)
-    return GroupName(name=name, label=f"{name} ({group.n_studies:,})")
+    orders = [list(model_order(group, metric.name)) for metric in c.panel.metrics]
+    return GroupHead(name=name, label=f"{name} ({group.n_studies:,})", orders=orders)
 
 
 def _about(c: Comparison, group: Group) -> str:

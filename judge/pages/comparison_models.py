@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from judge.pages.models import ListColumn, PageModel, PrintedTable
@@ -23,9 +25,10 @@ class ComparedMetric(PageModel):
     """A column of the leaderboard.
 
     `heading` stands above it, and `direction` says which of its figures are better, with `arrow` as
-    its sign. `study_label` names the value of a study. Of two values of a study the larger is
-    better where `sign` is 1, the smaller where it is -1; `ahead` writes by how much. `marks` is the
-    place of the rubric whose errors are marked in the reports, null for none.
+    its sign; models that it ranks are in this `order` of their figures. `study_label` names the
+    value of a study. Of two values of a study the larger is better where `sign` is 1, the smaller
+    where it is -1; `ahead` writes by how much. `marks` is the place of the rubric whose errors are
+    marked in the reports, null for none.
     """
 
     name: str
@@ -33,6 +36,7 @@ class ComparedMetric(PageModel):
     heading: str
     direction: str
     arrow: str
+    order: Literal["ascending", "descending"]
     study_label: str
     rubric: int | None
     sign: int
@@ -58,15 +62,19 @@ class ComparedRun(PageModel):
     rubric: int
 
 
-class GroupName(PageModel):
-    """A group of studies: its name, and the name with the number of its studies."""
+class GroupHead(PageModel):
+    """A group of studies: its name, and the name with the number of its studies.
+
+    `orders` has for each metric the models by rank, the best first.
+    """
 
     name: str
     label: str
+    orders: list[list[int]]
 
 
 class ComparisonWords(PageModel):
-    """What the page says of two models; `{n}` and `{model}` stand for what is known there."""
+    """What the page says of two models, A and B."""
 
     alone: str = Field(description="The choice of no model B.")
     ahead: str
@@ -74,6 +82,7 @@ class ComparisonWords(PageModel):
     behind: str
     scored: str
     not_scored: str
+    state: str = Field(description="The name of the filter by these.")
     ahead_by: str = Field(description="The heading of the differences.")
     biggest_first: str
     best_first: str
@@ -100,7 +109,7 @@ class ComparisonOverview(PageModel):
     runs: list[ComparedRun]
     metrics: list[ComparedMetric]
     ranked_by: int
-    groups: list[GroupName]
+    groups: list[GroupHead]
     rubrics: list[ComparedRubric]
     correlations: list[PrintedTable]
     about_correlations: str

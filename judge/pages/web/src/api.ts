@@ -359,12 +359,135 @@ export interface SeenBy {
   tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
 }
 /**
+ * What was said of one model's report of a study, by one rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedFindings".
+ */
+export interface ComparedFindings {
+  model: number;
+  rubric: number;
+  findings: Findings;
+}
+/**
+ * Both reports of a study, and what one judge or reader says about them.
+ *
+ * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
+ * answer states another number of items than it lists. `edits` is null without an editor.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Findings".
+ */
+export interface Findings {
+  outcome: "scored" | "unparsed" | "failed";
+  unscored: Unscored | null;
+  reference: ReportSegment[];
+  candidate: ReportSegment[];
+  differences: Differences;
+  heading: string;
+  noun: string;
+  notes: string[];
+  items: ShownItem[];
+  edits: EditRow[] | null;
+  lists: ItemTexts[];
+  explanation: string;
+  warnings: string[];
+}
+/**
+ * Why there is no score.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Unscored".
+ */
+export interface Unscored {
+  heading: string;
+  detail: string;
+  note: string;
+}
+/**
+ * A piece of a report, and the places of the items that speak of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportSegment".
+ */
+export interface ReportSegment {
+  text: string;
+  errors: number[];
+}
+/**
+ * The candidate against the reference, word by word; `note` says where that is too long.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Differences".
+ */
+export interface Differences {
+  note: string;
+  pieces: Piece[];
+}
+/**
+ * Words that stay, are taken out of the first text, or put in by the second.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Piece".
+ */
+export interface Piece {
+  change: "same" | "out" | "in";
+  text: string;
+}
+/**
+ * A graded item: an error, a correction.
+ *
+ * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
+ * of several items has the largest `weight`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownItem".
+ */
+export interface ShownItem {
+  kind: string;
+  noun: string;
+  labels: {
+    [k: string]: string[];
+  };
+  grade: string;
+  grade_text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  weight: number;
+  tags: string[];
+  text: string;
+  quotes: string[];
+  note: string;
+}
+/**
+ * A line of the corrected candidate; `error` is the place of the item that corrects it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "EditRow".
+ */
+export interface EditRow {
+  kind: "same" | "change" | "delete" | "insert";
+  line: number | null;
+  error: number | null;
+  pieces: Piece[];
+}
+/**
+ * The items of a kind that is not graded.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemTexts".
+ */
+export interface ItemTexts {
+  heading: string;
+  texts: string[];
+}
+/**
  * A column of the leaderboard.
  *
  * `heading` stands above it, and `direction` says which of its figures are better, with `arrow` as
- * its sign. `study_label` names the value of a study. Of two values of a study the larger is
- * better where `sign` is 1, the smaller where it is -1; `ahead` writes by how much. `marks` is the
- * place of the rubric whose errors are marked in the reports, null for none.
+ * its sign; models that it ranks are in this `order` of their figures. `study_label` names the
+ * value of a study. Of two values of a study the larger is better where `sign` is 1, the smaller
+ * where it is -1; `ahead` writes by how much. `marks` is the place of the rubric whose errors are
+ * marked in the reports, null for none.
  *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "ComparedMetric".
@@ -375,6 +498,7 @@ export interface ComparedMetric {
   heading: string;
   direction: string;
   arrow: string;
+  order: "ascending" | "descending";
   study_label: string;
   rubric: number | null;
   sign: number;
@@ -393,6 +517,25 @@ export interface ComparedMetric {
 export interface TextSteps {
   starts: number[];
   texts: string[];
+}
+/**
+ * The reports of some studies; `rows` are their places in the list of studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedPacket".
+ */
+export interface ComparedPacket {
+  rows: number[];
+  studies: ComparedStudy[];
+}
+/**
+ * The reports of a study, and what was said of them, by model and rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedStudy".
+ */
+export interface ComparedStudy {
+  studies: ComparedFindings[];
 }
 /**
  * A rubric of the comparison: its name, and its title where there are several.
@@ -540,7 +683,7 @@ export interface ComparisonOverview {
   runs: ComparedRun[];
   metrics: ComparedMetric[];
   ranked_by: number;
-  groups: GroupName[];
+  groups: GroupHead[];
   rubrics: ComparedRubric[];
   correlations: PrintedTable[];
   about_correlations: string;
@@ -549,15 +692,18 @@ export interface ComparisonOverview {
 /**
  * A group of studies: its name, and the name with the number of its studies.
  *
+ * `orders` has for each metric the models by rank, the best first.
+ *
  * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "GroupName".
+ * via the `definition` "GroupHead".
  */
-export interface GroupName {
+export interface GroupHead {
   name: string;
   label: string;
+  orders: number[][];
 }
 /**
- * What the page says of two models; `{n}` and `{model}` stand for what is known there.
+ * What the page says of two models, A and B.
  *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "ComparisonWords".
@@ -572,6 +718,10 @@ export interface ComparisonWords {
   behind: string;
   scored: string;
   not_scored: string;
+  /**
+   * The name of the filter by these.
+   */
+  state: string;
   /**
    * The heading of the differences.
    */
@@ -605,26 +755,6 @@ export interface DifferenceKind {
   label: string;
   text: string;
   is_difference: boolean;
-}
-/**
- * The candidate against the reference, word by word; `note` says where that is too long.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Differences".
- */
-export interface Differences {
-  note: string;
-  pieces: Piece[];
-}
-/**
- * Words that stay, are taken out of the first text, or put in by the second.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Piece".
- */
-export interface Piece {
-  change: "same" | "out" | "in";
-  text: string;
 }
 /**
  * A study with its errors, and the address of it.
@@ -731,18 +861,6 @@ export interface FigureText {
   caption: string;
 }
 /**
- * A line of the corrected candidate; `error` is the place of the item that corrects it.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "EditRow".
- */
-export interface EditRow {
-  kind: "same" | "change" | "delete" | "insert";
-  line: number | null;
-  error: number | null;
-  pieces: Piece[];
-}
-/**
  * A name, and what is known.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -751,85 +869,6 @@ export interface EditRow {
 export interface Fact {
   name: string;
   value: string;
-}
-/**
- * Both reports of a study, and what one judge or reader says about them.
- *
- * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
- * answer states another number of items than it lists. `edits` is null without an editor.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Findings".
- */
-export interface Findings {
-  outcome: "scored" | "unparsed" | "failed";
-  unscored: Unscored | null;
-  reference: ReportSegment[];
-  candidate: ReportSegment[];
-  differences: Differences;
-  heading: string;
-  noun: string;
-  notes: string[];
-  items: ShownItem[];
-  edits: EditRow[] | null;
-  lists: ItemTexts[];
-  explanation: string;
-  warnings: string[];
-}
-/**
- * Why there is no score.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Unscored".
- */
-export interface Unscored {
-  heading: string;
-  detail: string;
-  note: string;
-}
-/**
- * A piece of a report, and the places of the items that speak of it.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ReportSegment".
- */
-export interface ReportSegment {
-  text: string;
-  errors: number[];
-}
-/**
- * A graded item: an error, a correction.
- *
- * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
- * of several items has the largest `weight`.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ShownItem".
- */
-export interface ShownItem {
-  kind: string;
-  noun: string;
-  labels: {
-    [k: string]: string[];
-  };
-  grade: string;
-  grade_text: string;
-  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
-  weight: number;
-  tags: string[];
-  text: string;
-  quotes: string[];
-  note: string;
-}
-/**
- * The items of a kind that is not graded.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ItemTexts".
- */
-export interface ItemTexts {
-  heading: string;
-  texts: string[];
 }
 /**
  * The places of studies in the run, from 0.
@@ -902,6 +941,16 @@ export interface ItemReview {
   label: string;
   verdict: ("right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none") | null;
   others: string[];
+}
+/**
+ * A judge's counts less the mean of the readers'; the largest difference comes first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "JudgeCounts".
+ */
+export interface JudgeCounts {
+  difference: ListColumn;
+  order: number[];
 }
 /**
  * The labels of which a missed error has one.
@@ -1168,6 +1217,27 @@ export interface OneStudy {
  */
 export interface PairStudies {
   studies: DifferingStudy[];
+}
+/**
+ * The counts of each rater, the mean of the readers, and each judge's difference from it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "QuantityCounts".
+ */
+export interface QuantityCounts {
+  raters: ListColumn[];
+  mean: ListColumn;
+  judges: JudgeCounts[];
+}
+/**
+ * What a rater, by its place, says about a study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RaterFindings".
+ */
+export interface RaterFindings {
+  rater: number;
+  findings: Findings;
 }
 /**
  * What a reader says. The next review of the same error or study replaces it.
@@ -1633,6 +1703,32 @@ export interface StudyInput {
   prior?: string | null;
 }
 /**
+ * What is counted: its name, its label, and the label that begins a sentence.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownQuantity".
+ */
+export interface ShownQuantity {
+  name: string;
+  label: string;
+  title: string;
+}
+/**
+ * A judge or a reader: its name, what stands above its findings, and above its counts.
+ *
+ * `missing` says why a study has no count of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownRater".
+ */
+export interface ShownRater {
+  name: string;
+  title: string;
+  heading: string;
+  is_reader: boolean;
+  missing: string;
+}
+/**
  * A study of a run, at its place from 0, and what its judge was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1742,4 +1838,52 @@ export interface WrittenReview {
   id: string | null;
   text: string;
   reader: string;
+}
+/**
+ * Some studies, in the order of the list of studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedPacket".
+ */
+export interface ValidatedPacket {
+  studies: ValidatedStudy[];
+}
+/**
+ * The findings of all raters of a study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedStudy".
+ */
+export interface ValidatedStudy {
+  raters: RaterFindings[];
+}
+/**
+ * The studies by their ids, with their classes; packets hold so many of them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedStudies".
+ */
+export interface ValidatedStudies {
+  study_id: string[];
+  study_class: ListColumn;
+  packet: number;
+}
+/**
+ * Judges beside readers, without the studies.
+ *
+ * `raters` are the judges, then the readers. `tables` are open at first, `more_tables` are not.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidationOverview".
+ */
+export interface ValidationOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  facts: Fact[];
+  tables: PrintedTable[];
+  more_tables: PrintedTable[];
+  raters: ShownRater[];
+  quantities: ShownQuantity[];
+  ordered: string;
 }

@@ -31,9 +31,11 @@ export function dismissAlarm(): void {
   alarmed.set("");
 }
 
-// Draws the page once `load` has it. The document says when it is drawn, or why it cannot be; what
-// fails later is shown too.
-export async function startPage(load: () => ComponentChildren | Promise<ComponentChildren>): Promise<void> {
+// Draws the page once `load` has it; until then, what that shows. The document says when it is drawn,
+// or why it cannot be; what fails later is shown too.
+export async function startPage(
+  load: (show: (shown: ComponentChildren) => void) => ComponentChildren | Promise<ComponentChildren>,
+): Promise<void> {
   document.addEventListener("keydown", pressed);
   window.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
@@ -48,7 +50,7 @@ export async function startPage(load: () => ComponentChildren | Promise<Componen
   document.body.prepend(root);
   render(<Frame />, root);
   try {
-    content.set(await load());
+    content.set(await load((shown) => content.set(shown)));
   } catch (error) {
     content.set(<main id="main"><h1>This page cannot be shown</h1></main>);
     alarm(error);
