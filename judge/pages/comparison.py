@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
 from typing import Any, Literal
@@ -39,6 +39,7 @@ from judge.pages.models import PrintedTable, list_column
 from judge.pages.numbers import text_steps, value_column
 from judge.pages.screens import Screens
 from judge.pages.study import findings
+from judge.rubrics.contract import Rubric
 from judge.stats.intervals import Values
 from judge.stats.metric import Metric
 from judge.stats.scores import Group
@@ -142,11 +143,13 @@ class ComparisonPage:
     """What a comparison's page shows, for a file and for the service alike.
 
     `runs` are those that were compared; a comparison that was made of numbers alone has none.
+    `own_rubrics` are theirs, by model and name: a reader may have categories of his own.
     """
 
     comparison: Comparison
     runs: tuple[ComparedRun, ...] = ()
     figures: tuple[PageFigure, ...] = ()
+    own_rubrics: Mapping[tuple[str, str], Rubric] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -169,7 +172,8 @@ class ComparisonPage:
         figures: tuple[PageFigure, ...] = ()
         if available():
             figures = page_figures(draw_figures(comparison_figures(comparison, only)))
-        return cls(comparison, tuple(runs), figures)
+        own = {(run.model, run.rubric): run.run.rubric for run in compared.runs}
+        return cls(comparison, tuple(runs), figures, own)
 
     @property
     def title(self) -> str:
@@ -401,10 +405,11 @@ class ComparisonPage:
             for (model, rubric), of_model in records.items():
                 record = of_model.get(panel.study_ids[row])
                 if record is not None:
+                    own = self.own_rubrics.get((model, rubric)) or rubrics.load(rubric)
                     shown = ComparedFindings(
                         model=panel.models.index(model),
                         rubric=names.index(rubric),
-                        findings=findings(record, rubrics.load(rubric)),
+                        findings=findings(record, own),
                     )
                     found.append(shown)
             studies.append(ComparedStudy(studies=found))
