@@ -221,7 +221,8 @@ class _Screen:
         """Return about how many lines are printed: of the rows, the headings and the texts."""
         n = _HEADING_LINES
         for row in rows:
-            of_model = 2 + math.ceil(len(row.model) / _LETTERS_OF_NAME)
+            # A longer name is cut after two lines.
+            of_model = 2 + min(2, math.ceil(len(row.model) / _LETTERS_OF_NAME))
             n += max(of_model, len(row.rates), len(row.frequent))
         for text in (*self._about(), *self._comparison.notes):
             n += math.ceil(len(text) / _LETTERS_A_LINE)
