@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -47,6 +48,8 @@ def audit(
 ) -> None:
     """Show one study of RUN with its errors, or list the worst studies.
 
+    Of a run in which no study has a score, the list says why.
+
     A study is shown with reference, candidate, errors (with the words they are about), matched
     findings and the judge's explanation. Rubrics that correct lines show their edits. Where the
     run was reviewed in judge serve, the list says how right the judge was (precision), and a study
@@ -61,7 +64,7 @@ def audit(
     from judge.study.reviews import RunReviews
     from judge.study.terminal import audit as audit_lines
     from judge.tables.reviews import review_lines, reviews_document
-    from judge.tables.run import worst_table
+    from judge.tables.run import unscored_table, worst_table
     from judge.tables.terminal import shown, terminal
 
     if study_id is not None and worst is not None:
@@ -83,8 +86,13 @@ def audit(
         for line in lines:
             click.echo("\n".join(shown(line, out)))
     else:
-        rows = worst_rows(opened.table(), opened.rubric, worst or 10)
-        document = Document(tables=[worst_table(rows, opened.rubric)])
+        n_listed = worst or 10
+        rows = worst_rows(opened.table(), opened.rubric, n_listed)
+        listed = worst_table(rows, opened.rubric)
+        if not rows:
+            # Of a run without a score one wants to know why.
+            listed = unscored_table(islice(opened.records(), n_listed))
+        document = Document(tables=[listed])
         reviews = RunReviews.read(opened)
         if reviews is not None:
             of_reviews = reviews_document(reviews.summary, opened.rubric)

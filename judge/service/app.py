@@ -82,7 +82,7 @@ routes = APIRouter(include_in_schema=False)
 
 def application(settings: ServiceSettings) -> ASGIApp:
     """Return the application, which also does the service's runs while it is up."""
-    return Guard(api(settings), settings)
+    return HeadRequests(Guard(api(settings), settings))
 
 
 def api(settings: ServiceSettings) -> FastAPI:
@@ -135,8 +135,28 @@ def api(settings: ServiceSettings) -> FastAPI:
     return app
 
 
+class HeadRequests:
+    """The outermost layer of the service: answers HEAD as GET, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def without_body(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, without_body)
+
+
 class Guard:
-    """The outermost layer of the service: refuses what no route may see."""
+    """The layer of the service that refuses what no route may see."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
