@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from judge import prompts
 from judge.files import write_html
-from judge.manifest import RunSummary
 from judge.pages.bundle import MARK, PACKET, as_json, page_file
 from judge.pages.models import (
     MISSING,
@@ -39,16 +38,17 @@ from judge.pages.models import (
     range_filters,
     value_filter,
 )
-from judge.pages.study import AskedMessage, AskedQuestion, measure_text, run_study
+from judge.pages.study import AskedMessage, AskedQuestion, run_study
 from judge.prompts import official
 from judge.rubrics.contract import Facet, Measure, Rubric, Tally, Tone
 from judge.rubrics.questions import split_answers
+from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
 from judge.running.records import study_of
 from judge.stats.statistic import Statistic
 from judge.stats.summary import FIXED, codes, estimate_of, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
-from judge.study.view import cell, search_text
+from judge.study.view import cell, measure_text, search_text
 from judge.tables.kinds import Kind, figure_kind, printed
 from judge.tables.run import run_document
 from judge.text import NOTHING, capital, group_value
