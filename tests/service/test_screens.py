@@ -36,6 +36,9 @@ from judge.pages.screens import Screens
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+# Each run and page is made, and a service started, before the first of them.
+pytestmark = pytest.mark.ci
+
 MODELS = ("alder", "birch")
 N_MODELS = 14
 
