@@ -37,6 +37,7 @@ from judge.service import (
     moving_routes,
     readings,
     runs,
+    screen_routes,
 )
 from judge.service.catalogue import Catalogue
 from judge.service.comparisons import Comparisons
@@ -127,6 +128,7 @@ def api(settings: ServiceSettings) -> FastAPI:
         moving_routes,
         readings,
         comparison_routes,
+        screen_routes,
     ):
         app.include_router(module.routes)
     app.include_router(routes)

@@ -3,7 +3,7 @@
 When the service ends, also by a kill, their standard input ends, and so do they. The task
 `run JOB RUN LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `check
 LEDGER ARGUMENT...` prints what that would judge; `compare FOLDER` writes the pieces of the
-comparison in `request.json`. The last two print what is wrong.
+comparison in `request.json`, or those of one of its screens. The last two print what is wrong.
 """
 
 from __future__ import annotations
@@ -178,22 +178,35 @@ def _compare(folder: str) -> None:
     from judge.comparing.comparison import Remedies, compare_runs
     from judge.comparing.run_names import named_apart
     from judge.pages.comparison import ComparisonPage
+    from judge.pages.meeting import address_in_service
+    from judge.pages.screens import Screens
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())
     runs = [RunChoice(Path(run["path"]), run["id"]) for run in request["runs"]]
+    screen = request.get("screen")
+    how: Resampling | None = Resampling()
+    if screen is not None:
+        # A screen shows no tests, which take longest.
+        how = None
     try:
         compared, comparison = compare_runs(
             # A client names runs, not models: two runs of one model are told apart here.
             named_apart(runs),
-            Resampling(),
+            how,
             by=[field.strip() for field in request["by"].split(",") if field.strip()],
             common=request["common"],
             allow=request["allow"],
             remedies=Remedies(allow=_ALLOWS, common=_ALLOWS_STUDIES),
             patient_field=request["patient_field"] or None,
         )
-        pieces = dict(ComparisonPage.of(compared, comparison).pieces())
+        screens = Screens(compared, comparison, address_in_service)
+        if screen == "meeting":
+            pieces = dict(screens.meeting_pieces())
+        elif screen == "disagreements":
+            pieces = dict(screens.disagreement_pieces())
+        else:
+            pieces = dict(ComparisonPage.of(compared, comparison).pieces())
     except JudgeError as error:
         print(error)
         sys.exit(REFUSED)
