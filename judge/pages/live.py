@@ -53,7 +53,7 @@ class StudyLink(PageModel):
     study_id: str
 
 
-class FrequentError(PageModel):
+class ErrorSoFar(PageModel):
     """An error category, the most frequent first, and some of the first studies with it."""
 
     label: str
@@ -82,7 +82,7 @@ class Preliminary(PageModel):
     )
     figures: list[FigureSoFar]
     errors_title: str
-    errors: list[FrequentError]
+    errors: list[ErrorSoFar]
     grades: list[ErrorPart] = Field(description="The grades of errors, for a legend.")
     heads: list[str]
     studies: list[StudySoFar]
@@ -165,7 +165,7 @@ def _frequent_errors(
     rubric: Rubric,
     tally: Tally,
     first: Sequence[Mapping[str, Any]],
-) -> list[FrequentError]:
+) -> list[ErrorSoFar]:
     """Return the categories that were found so far, with their errors by grade."""
     grades = rubric.facet(tally.columns).labels
     facet = rubric.facet(tally.rows)
@@ -193,7 +193,7 @@ def _frequent_errors(
         ]
         in_words = ", ".join(f"{part.n:,} {part.label}" for part in parts)
         found.append(
-            FrequentError(
+            ErrorSoFar(
                 label=text,
                 text=f"{n_all:,}: {in_words}",
                 parts=parts,

@@ -935,6 +935,28 @@ export interface ErrorPart {
   width: string;
 }
 /**
+ * An error category, the most frequent first, and some of the first studies with it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ErrorSoFar".
+ */
+export interface ErrorSoFar {
+  label: string;
+  text: string;
+  parts: ErrorPart[];
+  examples: StudyLink[];
+}
+/**
+ * A study among the first ones, by its place there.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyLink".
+ */
+export interface StudyLink {
+  row: number;
+  study_id: string;
+}
+/**
  * A question that labels answer; with `has_several`, an item can have several of them.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1004,6 +1026,22 @@ export interface FigureSoFar {
  */
 export interface FoundStudies {
   rows: number[];
+}
+/**
+ * A kind of error that many studies have, with one of them and the address of that.
+ *
+ * `text` has the short name of the category, `title` all of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FrequentError".
+ */
+export interface FrequentError {
+  text: string;
+  title: string;
+  share: string;
+  interval: string;
+  study_id: string;
+  address: string;
 }
 /**
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1326,7 +1364,7 @@ export interface Preliminary {
   warning: string;
   figures: FigureSoFar[];
   errors_title: string;
-  errors: Judge_Pages_Live__FrequentError[];
+  errors: ErrorSoFar[];
   /**
    * The grades of errors, for a legend.
    */
@@ -1334,28 +1372,6 @@ export interface Preliminary {
   heads: string[];
   studies: StudySoFar[];
   studies_text: string;
-}
-/**
- * An error category, the most frequent first, and some of the first studies with it.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "judge__pages__live__FrequentError".
- */
-export interface Judge_Pages_Live__FrequentError {
-  label: string;
-  text: string;
-  parts: ErrorPart[];
-  examples: StudyLink[];
-}
-/**
- * A study among the first ones, by its place there.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "StudyLink".
- */
-export interface StudyLink {
-  row: number;
-  study_id: string;
 }
 /**
  * One of the first studies; `cells` are the texts of its row below the heads.
@@ -1450,7 +1466,7 @@ export interface MeetingRow {
   n_scored: string;
   rates: MeetingRate[];
   errors: MeetingErrors[];
-  frequent: Judge_Pages_MeetingModels__FrequentError[];
+  frequent: FrequentError[];
   /**
    * Why there are no frequent errors; else empty.
    */
@@ -1486,22 +1502,6 @@ export interface MeetingErrors {
   texts: string[];
   title: string;
   parts: BarPart[];
-}
-/**
- * A kind of error that many studies have, with one of them and the address of that.
- *
- * `text` has the short name of the category, `title` all of it.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "judge__pages__meeting_models__FrequentError".
- */
-export interface Judge_Pages_MeetingModels__FrequentError {
-  text: string;
-  title: string;
-  share: string;
-  interval: string;
-  study_id: string;
-  address: string;
 }
 /**
  * The value of each study by each metric, for one model.

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
-import type { FrequentError, LiveRun, Preliminary, RunStudy, ShownRun, StudySoFar } from "../api.ts";
+import type { ErrorSoFar, LiveRun, Preliminary, RunStudy, ShownRun, StudySoFar } from "../api.ts";
 import { alarm, announce, goTo } from "../shared/page.tsx";
 import { Clipped, FactList, Isolated, ScrollingTable } from "../shared/parts.tsx";
 import { ask } from "../shared/service.ts";
@@ -170,7 +170,7 @@ function Overview({ preliminary: { figures, errors, errors_title: title, grades 
   );
 }
 
-function ErrorRow({ error: { label, text, parts, examples } }: { error: FrequentError }) {
+function ErrorRow({ error: { label, text, parts, examples } }: { error: ErrorSoFar }) {
   return (
     <li>
       <span><Isolated>{label}</Isolated></span>
