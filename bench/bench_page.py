@@ -92,7 +92,11 @@ def measure(browser: Browser, path: Path, grade: str) -> dict[str, float]:
         "open": median(opened),
         "class": each(page, "filter-class", [1, 2, 0]),
         "grade": each(page, f"filter-facet_46{grade}", [1, 2, 0]),
-        "sort": each(page, "list", ["[data-act='sort study_id']", "[data-act='sort study_class']"]),
+        "sort": each(
+            page,
+            "list",
+            ["[data-act='sort study_id']", "[data-act='sort study_class']"],
+        ),
         "search": each(page, "filter-q", ["pleural effusion", "no opacity left", ""]),
         "first search": first_search,
         "study": study(page),
