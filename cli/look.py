@@ -1,4 +1,4 @@
-"""`judge audit`, `errors`, `rates` and `page`: what a run found."""
+"""`judge audit`, `errors` and `rates`: what a run found."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 import click
 
 from judge.cli.options import (
-    NEW_FILE,
-    NEW_FOLDER,
     PATH,
     POSITIVE_INTEGER,
     GroupedCommand,
@@ -25,7 +23,7 @@ from judge.cli.options import (
     seed_option,
     table_option,
 )
-from judge.cli.output import note, print_document, print_summary, runs_among
+from judge.cli.output import note, print_document, print_summary
 from judge.tables.document import Document
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
@@ -41,19 +39,12 @@ _output_option = partial(click.option, cls=GroupedOption, group="Output")
     metavar="N",
     help="List the N worst studies. Default, without STUDY_ID: 10.",
 )
-@click.option(
-    "--html",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write the whole run as one page that opens offline.",
-)
 def audit(
     *,
     run: Path,
     study_id: str | None,
     raw: bool,
     worst: int | None,
-    html: Path | None,
 ) -> None:
     """Show one study of RUN with its errors, or list the worst studies.
 
@@ -67,9 +58,7 @@ def audit(
     \b
     judge audit RUN
     judge audit RUN ex-008 --raw
-    judge audit RUN --html run.html
     """
-    from judge.pages.run import write_page
     from judge.running.folder import RunFolder
     from judge.stats.summary import worst_rows
     from judge.study.reviews import RunReviews
@@ -78,14 +67,11 @@ def audit(
     from judge.tables.run import unscored_table, worst_table
     from judge.tables.terminal import shown, terminal
 
-    if [study_id, worst, html].count(None) < 2:
-        raise click.UsageError("give only one of STUDY_ID, --worst and --html")
+    if study_id is not None and worst is not None:
+        raise click.UsageError("give only one of STUDY_ID and --worst")
     require(study_id is not None, "STUDY_ID", "raw")
     opened = RunFolder.open(run)
-    if html is not None:
-        write_page(opened, html)
-        note(f"page  {html}")
-    elif study_id is not None:
+    if study_id is not None:
         out = terminal()
         has_colour = out.color_system is not None and not out.no_color
         record = opened.record(study_id)
@@ -256,25 +242,3 @@ def rates(
     else:
         summary = opened.regrouped(by, patient_field, draws)
     print_summary(summary, opened.rubric, form, table)
-
-
-@click.command("page", cls=GroupedCommand)
-@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
-@click.option(
-    "--out",
-    type=NEW_FOLDER,
-    metavar="DIR",
-    required=True,
-    help="The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
-)
-def page(*, runs: tuple[Path, ...], out: Path) -> None:
-    """Write a page for each RUN and an index.html that lists them, for a paper's supplement.
-
-    The pages need no server and no network: index.html opens from the folder. A page is named
-    after the run's folder.
-    """
-    from judge.comparing.alignment import RunChoice
-    from judge.pages.run import write_site
-
-    chosen = runs_among([RunChoice(path, str(path)) for path in runs])
-    note(f"site  {write_site([run.path for run in chosen], out)}")

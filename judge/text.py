@@ -156,6 +156,16 @@ def harmless(text: str) -> str:
     return "".join(shown)
 
 
+def with_minus_signs(text: str) -> str:
+    """Return numbers as a page shows them: with a minus sign in the place of each hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def without_surrogates(text: str) -> str:
+    """Return `text` with a question mark for each half of a surrogate pair, which is no text."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def left_out(omitted: Mapping[str, int]) -> str:
     """Return how many studies were left out before anything was judged, and why."""
     return ", ".join(f"{n} {reason}" for reason, n in omitted.items())

@@ -7,20 +7,15 @@ import hashlib
 import html
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from judge.tables.run import run_document
-
-if TYPE_CHECKING:
-    from judge.running.folder import RunFolder
-
+MARK = "<!doctype html><!-- judge page -->"
+"""How each file of ours begins, so that it is known again and may be replaced."""
 PACKET = 50
 """Studies that are unpacked together."""
 _STATIC = Path(__file__).parent / "static"
@@ -106,28 +101,3 @@ def _plain_model(value: object) -> dict[str, object]:
 def source_hash(text: str) -> str:
     """Return the hash of `text` as a Content-Security-Policy names it."""
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def site_index(
-    mark: str, runs: Mapping[str, RunFolder], *, has_comparison: bool
-) -> Iterator[str]:
-    """Yield the index of a folder of pages; `runs` are by the names of their pages."""
-    yield (
-        f'{mark}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f'style-src {source_hash(RESULTS.style)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Runs</title>\n<style>{RESULTS.style}</style>\n</head>\n<body>\n"
-        '<header class="top"><h1>Runs</h1></header>\n<main>\n'
-    )
-    if has_comparison:
-        yield '<p><a href="comparison.html">Comparison of the models</a></p>\n'
-    for name, run in runs.items():
-        document = run_document(run.summary(), run.rubric)
-        facts = "".join(
-            f"<div><dt>{html.escape(label)}</dt><dd><bdi>{html.escape(value)}</bdi></dd></div>"
-            for label, value in document.head
-        )
-        title = html.escape(document.title)
-        yield f'<h2><a href="{quote(name)}">{title}</a></h2>\n<dl class="facts">{facts}</dl>\n'
-    yield "</main>\n</body>\n</html>\n"

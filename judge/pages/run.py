@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import prompts
-from judge.files import cannot_write, check_writable, write_html
-from judge.pages.bundle import PACKET, as_json, page_file, site_index
+from judge.files import write_html
+from judge.pages.bundle import MARK, PACKET, as_json, page_file
 from judge.pages.models import (
     MISSING,
     STUDIES,
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
 
     from judge.prompts import Prompt
 
-# How such a file, and the index of a folder of pages, begin, so that they are known again.
-MARK = "<!doctype html><!-- judge audit -->"
-INDEX = "<!doctype html><!-- judge page -->"
 # So many fields of values this short are in the list of studies.
 _FEW_FIELDS, _SHORT = 3, 40
 NO_CLASS = "(none)"
@@ -580,28 +577,3 @@ def write_page(run: RunFolder, path: Path) -> None:
             f"the files of {run.path} do not fit together ({error}): make the run again"
         )
         raise JudgeError(why) from error
-
-
-def write_site(runs: Iterable[Path], out: Path) -> Path:
-    """Write a page for each run, and the index of them, whose path is returned."""
-    opened: dict[str, RunFolder] = {}
-    for path in dict.fromkeys(path.resolve() for path in runs):
-        name = f"{path.name}.html"
-        if name in opened or name in ("index.html", "comparison.html"):
-            raise JudgeError(
-                f"{path} has no page of its own, {name}: rename the run's folder"
-            )
-        opened[name] = RunFolder.open(path)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(out, error) from error
-    for name in opened:
-        check_writable(out / name, mark=MARK)
-    index = out / "index.html"
-    check_writable(index, mark=INDEX)
-    for name, run in opened.items():
-        write_page(run, out / name)
-    has_comparison = (out / "comparison.html").is_file()
-    write_html(site_index(INDEX, opened, has_comparison=has_comparison), index, INDEX)
-    return index

@@ -94,7 +94,7 @@ def test_another_site_changes_nothing(shared_service: Served) -> None:
     ):
         is_problem(api.post(REVIEWS_AT, json=COMMENT, headers=headers), 403)
         if "Sec-Fetch-Site" in headers:  # a picture on any page could ask for it
-            is_problem(api.get("/data/comparison/overview?run=x", headers=headers), 403)
+            is_problem(api.get("/v1/comparison?run=x", headers=headers), 403)
         assert api.get("/v1/runs", headers=headers).status_code == 200
     headers = {"Origin": shared_service.url, "Sec-Fetch-Site": "same-origin"}
     assert api.post(REVIEWS_AT, json=COMMENT, headers=headers).status_code == 201

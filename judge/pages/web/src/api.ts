@@ -218,6 +218,33 @@ export interface LegendEntry {
   tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
 }
 /**
+ * A model's figure; `label` says all of it, `n` on how many studies it rests if not on all.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BoardCell".
+ */
+export interface BoardCell {
+  text: string;
+  interval: string;
+  n: string;
+  label: string;
+  is_scored: boolean;
+}
+/**
+ * A row of the leaderboard: a model's place, its rank and the interval of that.
+ *
+ * `differs` says that the model differs significantly from the next; else it is empty.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BoardRow".
+ */
+export interface BoardRow {
+  model: number;
+  rank: string;
+  interval: string;
+  differs: string;
+}
+/**
  * A corrected line, word by word.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -322,14 +349,60 @@ export interface Choice {
   codes: number[];
 }
 /**
- * What is known of the patient or the examination.
+ * What was said of one model's report of a study, by one rubric.
  *
  * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ContextField".
+ * via the `definition` "ComparedFindings".
  */
-export interface ContextField {
-  name: string;
-  value: string;
+export interface ComparedFindings {
+  model: number;
+  rubric: number;
+  findings: Findings;
+}
+/**
+ * Both reports of a study, and what one judge or reader says about them.
+ *
+ * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
+ * answer states another number of items than it lists. `edits` is null without an editor.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Findings".
+ */
+export interface Findings {
+  outcome: "scored" | "unparsed" | "failed";
+  unscored: Unscored | null;
+  reference: ReportSegment[];
+  candidate: ReportSegment[];
+  differences: Differences;
+  heading: string;
+  noun: string;
+  notes: string[];
+  items: ShownItem[];
+  edits: EditRow[] | null;
+  lists: ItemTexts[];
+  explanation: string;
+  warnings: string[];
+}
+/**
+ * Why there is no score.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Unscored".
+ */
+export interface Unscored {
+  heading: string;
+  detail: string;
+  note: string;
+}
+/**
+ * A piece of a report, and the places of the items that speak of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportSegment".
+ */
+export interface ReportSegment {
+  text: string;
+  errors: number[];
 }
 /**
  * The candidate against the reference, word by word; `note` says where that is too long.
@@ -342,6 +415,30 @@ export interface Differences {
   pieces: Piece[];
 }
 /**
+ * A graded item: an error, a correction.
+ *
+ * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
+ * of several items has the largest `weight`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownItem".
+ */
+export interface ShownItem {
+  kind: string;
+  noun: string;
+  labels: {
+    [k: string]: string[];
+  };
+  grade: string;
+  grade_text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  weight: number;
+  tags: string[];
+  text: string;
+  quotes: string[];
+  note: string;
+}
+/**
  * A line of the corrected candidate; `error` is the place of the item that corrects it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -352,6 +449,310 @@ export interface EditRow {
   line: number | null;
   error: number | null;
   pieces: Piece[];
+}
+/**
+ * The items of a kind that is not graded.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemTexts".
+ */
+export interface ItemTexts {
+  heading: string;
+  texts: string[];
+}
+/**
+ * A column of the leaderboard.
+ *
+ * `heading` stands above it, and `direction` says which of its figures are better, with `arrow` as
+ * its sign; models that it ranks are in this `order` of their figures. `study_label` names the
+ * value of a study. Of two values of a study the larger is better where `sign` is 1, the smaller
+ * where it is -1; `ahead` writes by how much. `marks` is the place of the rubric whose errors are
+ * marked in the reports, null for none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedMetric".
+ */
+export interface ComparedMetric {
+  name: string;
+  label: string;
+  heading: string;
+  direction: string;
+  arrow: string;
+  order: "ascending" | "descending";
+  study_label: string;
+  rubric: number | null;
+  sign: number;
+  ahead: TextSteps;
+  marks: number | null;
+}
+/**
+ * The texts of the numbers of a range.
+ *
+ * A number is written as the text whose place is that of the largest of `starts` that is not
+ * above it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "TextSteps".
+ */
+export interface TextSteps {
+  starts: number[];
+  texts: string[];
+}
+/**
+ * The reports of some studies; `rows` are their places in the list of studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedPacket".
+ */
+export interface ComparedPacket {
+  rows: number[];
+  studies: ComparedStudy[];
+}
+/**
+ * The reports of a study, and what was said of them, by model and rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedStudy".
+ */
+export interface ComparedStudy {
+  studies: ComparedFindings[];
+}
+/**
+ * A rubric of the comparison: its name, and its title where there are several.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedRubric".
+ */
+export interface ComparedRubric {
+  name: string;
+  title: string;
+  /**
+   * The metrics whose values are shown beside a study's errors, by their places.
+   */
+  metrics: number[];
+}
+/**
+ * A run of the comparison, and the places of its model and its rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedRun".
+ */
+export interface ComparedRun {
+  run: string;
+  model: number;
+  rubric: number;
+}
+/**
+ * The studies of a comparison, in columns of ids and of fields.
+ *
+ * `filters` are the fields with few enough values to choose from. `packets` has for each study the
+ * number of the packet that holds its reports in a file, -1 for none; null in the service.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedStudies".
+ */
+export interface ComparedStudies {
+  study_id: string[];
+  fields: ListColumn[];
+  filters: string[];
+  packets: number[] | null;
+}
+/**
+ * A column of a list of studies.
+ *
+ * `texts` are its different values in order, least first. `codes` has for each row of the run the
+ * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
+ * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
+ * null in other columns. A column that is not `is_shown` is there for a filter.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListColumn".
+ */
+export interface ListColumn {
+  name: string;
+  label: string;
+  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  is_shown: boolean;
+  /**
+   * How it is sorted at first.
+   */
+  largest_first: boolean;
+  missing: string;
+  texts: string[];
+  numbers: number[] | null;
+  codes: number[];
+  parts: ShownCode[][] | null;
+}
+/**
+ * The code of a label, and the label in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownCode".
+ */
+export interface ShownCode {
+  text: string;
+  title: string;
+}
+/**
+ * A group of studies, such as all, or those of a class.
+ *
+ * `rows` are its studies by their places in the list of studies. `cells` has for each metric the
+ * figures of the models, `rankings` for each metric the models by rank. `about` explains the
+ * leaderboard, `about_tests` how was tested, `no_tests` why a model has no test, and
+ * `about_errors` the tables of errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonGroup".
+ */
+export interface ComparisonGroup {
+  name: string;
+  rows: number[];
+  /**
+   * Whether ranks have intervals.
+   */
+  has_intervals: boolean;
+  cells: BoardCell[][];
+  rankings: GroupRanking[];
+  errors: PrintedTable[];
+  about: string;
+  about_tests: string;
+  no_tests: string;
+  about_errors: string;
+}
+/**
+ * The models ranked by a metric, and the tests of each model against the others.
+ *
+ * `tests` has a table for each model, in the order of the models; null without tests.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "GroupRanking".
+ */
+export interface GroupRanking {
+  rows: BoardRow[];
+  tests: (PrintedTable | null)[];
+}
+/**
+ * A table as a terminal prints it; its first `n_left` columns are words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PrintedTable".
+ */
+export interface PrintedTable {
+  title: string;
+  head: string[];
+  rows: string[][];
+  note: string;
+  n_left: number;
+}
+/**
+ * A comparison without its groups and its studies.
+ *
+ * `ranked_by` is the place of the metric that models are ranked by at first. `footer` says which
+ * reports a file holds; it is empty where it holds all.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonOverview".
+ */
+export interface ComparisonOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  footer: string;
+  models: string[];
+  runs: ComparedRun[];
+  metrics: ComparedMetric[];
+  ranked_by: number;
+  groups: GroupHead[];
+  rubrics: ComparedRubric[];
+  correlations: PrintedTable[];
+  about_correlations: string;
+  words: ComparisonWords;
+}
+/**
+ * A group of studies: its name, and the name with the number of its studies.
+ *
+ * `orders` has for each metric the models by rank, the best first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "GroupHead".
+ */
+export interface GroupHead {
+  name: string;
+  label: string;
+  orders: number[][];
+}
+/**
+ * What the page says of two models, A and B.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonWords".
+ */
+export interface ComparisonWords {
+  /**
+   * The choice of no model B.
+   */
+  alone: string;
+  ahead: string;
+  equal: string;
+  behind: string;
+  scored: string;
+  not_scored: string;
+  /**
+   * The name of the filter by these.
+   */
+  state: string;
+  /**
+   * The heading of the differences.
+   */
+  ahead_by: string;
+  biggest_first: string;
+  best_first: string;
+  /**
+   * What stands in the place of a value.
+   */
+  missing: string;
+  /**
+   * Why a study has no reports in a file.
+   */
+  no_reports: string;
+  /**
+   * The name of the filter by what a file holds.
+   */
+  is_here: string;
+  yes: string;
+  no: string;
+  open_run: string;
+}
+/**
+ * What is known of the patient or the examination.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ContextField".
+ */
+export interface ContextField {
+  name: string;
+  value: string;
+}
+/**
+ * The figures of a comparison, in order; `missing` says why there are none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DrawnFigureTexts".
+ */
+export interface DrawnFigureTexts {
+  figures: FigureText[];
+  missing: string;
+}
+/**
+ * The title of a drawn figure, and what it shows.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FigureText".
+ */
+export interface FigureText {
+  title: string;
+  caption: string;
 }
 /**
  * A question that labels answer; with `has_several`, an item can have several of them.
@@ -403,85 +804,6 @@ export interface LabelToGive {
 export interface Fact {
   name: string;
   value: string;
-}
-/**
- * Both reports of a study, and what one judge or reader says about them.
- *
- * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
- * answer states another number of items than it lists. `edits` is null without an editor.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Findings".
- */
-export interface Findings {
-  outcome: "scored" | "unparsed" | "failed";
-  unscored: Unscored | null;
-  reference: ReportSegment[];
-  candidate: ReportSegment[];
-  differences: Differences;
-  heading: string;
-  noun: string;
-  notes: string[];
-  items: ShownItem[];
-  edits: EditRow[] | null;
-  lists: ItemTexts[];
-  explanation: string;
-  warnings: string[];
-}
-/**
- * Why there is no score.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Unscored".
- */
-export interface Unscored {
-  heading: string;
-  detail: string;
-  note: string;
-}
-/**
- * A piece of a report, and the places of the items that speak of it.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ReportSegment".
- */
-export interface ReportSegment {
-  text: string;
-  errors: number[];
-}
-/**
- * A graded item: an error, a correction.
- *
- * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
- * of several items has the largest `weight`.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ShownItem".
- */
-export interface ShownItem {
-  kind: string;
-  noun: string;
-  labels: {
-    [k: string]: string[];
-  };
-  grade: string;
-  grade_text: string;
-  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
-  weight: number;
-  tags: string[];
-  text: string;
-  quotes: string[];
-  note: string;
-}
-/**
- * The items of a kind that is not graded.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ItemTexts".
- */
-export interface ItemTexts {
-  heading: string;
-  texts: string[];
 }
 /**
  * The places of studies in the run, from 0.
@@ -538,6 +860,16 @@ export interface ItemReview {
   label: string;
   verdict: ("right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none") | null;
   others: string[];
+}
+/**
+ * A judge's counts less the mean of the readers'; the largest difference comes first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "JudgeCounts".
+ */
+export interface JudgeCounts {
+  difference: ListColumn;
+  order: number[];
 }
 /**
  * An item that a reader marked, with its words' place in the report `side`.
@@ -651,43 +983,6 @@ export interface LineOfReport {
   text: string;
 }
 /**
- * A column of a list of studies.
- *
- * `texts` are its different values in order, least first. `codes` has for each row of the run the
- * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
- * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
- * null in other columns. A column that is not `is_shown` is there for a filter.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ListColumn".
- */
-export interface ListColumn {
-  name: string;
-  label: string;
-  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
-  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
-  is_shown: boolean;
-  /**
-   * How it is sorted at first.
-   */
-  largest_first: boolean;
-  missing: string;
-  texts: string[];
-  numbers: number[] | null;
-  codes: number[];
-  parts: ShownCode[][] | null;
-}
-/**
- * The code of a label, and the label in words.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "ShownCode".
- */
-export interface ShownCode {
-  text: string;
-  title: string;
-}
-/**
  * A filter of a list; `name` is what the address calls it.
  *
  * `choice`: by one of the `choices`. `text`: by a part of the column's text. `at_least` and
@@ -721,6 +1016,15 @@ export interface MarkedItem {
   start?: number | null;
   end?: number | null;
   edit?: Edit | null;
+}
+/**
+ * The value of each study by each metric, for one model.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ModelValues".
+ */
+export interface ModelValues {
+  columns: ListColumn[];
 }
 /**
  * The name that a run is to have.
@@ -884,17 +1188,15 @@ export interface ReportToRead {
   lines: LineOfReport[];
 }
 /**
- * A table as a terminal prints it; its first `n_left` columns are words.
+ * The counts of each rater, the mean of the readers, and each judge's difference from it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "PrintedTable".
+ * via the `definition` "QuantityCounts".
  */
-export interface PrintedTable {
-  title: string;
-  head: string[];
-  rows: string[][];
-  note: string;
-  n_left: number;
+export interface QuantityCounts {
+  raters: ListColumn[];
+  mean: ListColumn;
+  judges: JudgeCounts[];
 }
 /**
  * A study that was drawn, and how far the reader is with it.
@@ -905,6 +1207,16 @@ export interface PrintedTable {
 export interface QueueEntry {
   study_id: string;
   state: "new" | "begun" | "done" | "not judged";
+}
+/**
+ * What a rater, by its place, says about a study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RaterFindings".
+ */
+export interface RaterFindings {
+  rater: number;
+  findings: Findings;
 }
 /**
  * What a reader begins with; without studies to read, `nothing_to_read` says why.
@@ -1409,6 +1721,32 @@ export interface StudyInput {
   prior?: string | null;
 }
 /**
+ * What is counted: its name, its label, and the label that begins a sentence.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownQuantity".
+ */
+export interface ShownQuantity {
+  name: string;
+  label: string;
+  title: string;
+}
+/**
+ * A judge or a reader: its name, what stands above its findings, and above its counts.
+ *
+ * `missing` says why a study has no count of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownRater".
+ */
+export interface ShownRater {
+  name: string;
+  title: string;
+  heading: string;
+  is_reader: boolean;
+  missing: string;
+}
+/**
  * A study of a run, at its place from 0, and what its judge was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1418,9 +1756,6 @@ export interface StudyAnswer {
   row: number;
   study: RunStudy;
   asked: AskedQuestion;
-  view: {
-    [k: string]: unknown;
-  };
 }
 /**
  * The studies of a page in columns, with the filters of the list.
@@ -1537,4 +1872,52 @@ export interface StudyToRead {
   reference: ReportToRead;
   candidate: ReportToRead;
   reading: KeptReading | null;
+}
+/**
+ * Some studies, in the order of the list of studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedPacket".
+ */
+export interface ValidatedPacket {
+  studies: ValidatedStudy[];
+}
+/**
+ * The findings of all raters of a study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedStudy".
+ */
+export interface ValidatedStudy {
+  raters: RaterFindings[];
+}
+/**
+ * The studies by their ids, with their classes; packets hold so many of them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedStudies".
+ */
+export interface ValidatedStudies {
+  study_id: string[];
+  study_class: ListColumn;
+  packet: number;
+}
+/**
+ * Judges beside readers, without the studies.
+ *
+ * `raters` are the judges, then the readers. `tables` are open at first, `more_tables` are not.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidationOverview".
+ */
+export interface ValidationOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  facts: Fact[];
+  tables: PrintedTable[];
+  more_tables: PrintedTable[];
+  raters: ShownRater[];
+  quantities: ShownQuantity[];
+  ordered: string;
 }
