@@ -30,6 +30,7 @@ interface RunData {
   studies: () => Promise<StudyList>;
   study: (row: number) => Promise<ShownStudy>;
   search: (text: string) => Promise<ReadonlySet<number>>;
+  prepareSearch?: () => void;
 }
 
 class FileData implements RunData {
@@ -55,6 +56,11 @@ class FileData implements RunData {
     };
     return { study, asked };
   }
+
+  // The texts of all studies are unpacked while the words are being typed.
+  prepareSearch = () => {
+    this.#texts ??= this.#allTexts();
+  };
 
   async search(text: string): Promise<ReadonlySet<number>> {
     this.#texts ??= this.#allTexts();
@@ -115,7 +121,9 @@ class RunView implements View {
   listing(): Listing {
     const { data, ...parts } = dataParts(this.list);
     const columns = parts.columns.map((column) => this.drawn(data.get(column.name)!));
-    return new Listing({ ...parts, columns, search: (text) => this.source.search(text) });
+    const { prepareSearch } = this.source;
+    const search = (text: string) => this.source.search(text);
+    return new Listing({ ...parts, columns, search, ...(prepareSearch ? { prepareSearch } : {}) });
   }
 
   // A column as it is drawn.
