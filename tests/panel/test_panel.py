@@ -128,7 +128,7 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     assert "|context:context,none|" in run.signature
     columns = study_list(run.table(), run.rubric).columns
     kinds = {column.name: column.kind for column in columns}
-    assert kinds["judges_spread"] == "score"  # sorted and filtered by
+    assert kinds["measure.judges_spread"] == "score"  # sorted and filtered by
 
 
 def test_every_judges_errors_are_kept_and_it_is_not_read_again(
