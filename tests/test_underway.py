@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from judge.files import WRITING, is_being_written, staging_folder
-from judge.manifest import ANNOTATIONS, MANIFEST
+from judge.run_files.manifest import MANIFEST
+from judge.run_files.study_record import ANNOTATIONS
 from judge.running.progress import Progress, ProgressListener
 from judge.running.underway import (
     BEGUN,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from judge import prompts
 from judge.files import write_html
-from judge.manifest import RunSummary
 from judge.pages.bundle import MARK, PACKET, as_json, page_file
 from judge.pages.models import (
     MISSING,
@@ -43,6 +42,7 @@ from judge.pages.study import AskedMessage, AskedQuestion, measure_text, run_stu
 from judge.prompts import official
 from judge.rubrics.contract import Facet, Measure, Rubric, Tally, Tone
 from judge.rubrics.questions import split_answers
+from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
 from judge.running.records import study_of
 from judge.stats.statistic import Statistic

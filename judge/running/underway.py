@@ -24,8 +24,11 @@ from typing import Any
 
 from judge import jsonio
 from judge.files import WRITING, is_regular, open_regular, write_regular
-from judge.manifest import ANNOTATIONS, RunManifest, adapter, read_manifest
 from judge.rubrics.contract import Rubric
+from judge.run_files.checked import adapter
+from judge.run_files.manifest import RunManifest
+from judge.run_files.reading import read_manifest
+from judge.run_files.study_record import ANNOTATIONS
 from judge.running.folder import RunFolder
 from judge.running.progress import Progress, ProgressListener
 from judge.running.records import outcome_of, study_of

@@ -23,12 +23,14 @@ from judge.files import (
     is_there,
     stamp,
 )
-from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.pages.live import Preliminary, preliminary
 from judge.pages.study import RunStudy, run_study
 from judge.readers.annotation_store import read_entries
+from judge.run_files.manifest import MANIFEST
+from judge.run_files.study_record import ANNOTATIONS
+from judge.run_files.summary import SUMMARY
 from judge.running import folder
 from judge.running.folder import TABLE_PARQUET, RunFolder
 from judge.running.underway import BEGUN, BegunRun, begun_in, read_progress, staging_of

@@ -43,7 +43,8 @@ from judge.files import (
     try_lock,
     write_regular,
 )
-from judge.manifest import MANIFEST, Moment
+from judge.run_files.entries import Moment
+from judge.run_files.manifest import MANIFEST
 from judge.run_settings import ColumnSettings, OpenSettings, RunSettings
 from judge.running.progress import Progress
 from judge.running.settings import judge_settings

@@ -26,7 +26,6 @@ from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.backends.hosted import FLEX
 from judge.files import open_regular
-from judge.manifest import ANNOTATIONS
 from judge.pages.bundle import as_json as page_json
 from judge.pages.models import PageModel, StudyList
 from judge.pages.review import RunReviewsShown, StudyReview, run_reviews, study_review
@@ -34,6 +33,7 @@ from judge.pages.run import RunOverview
 from judge.pages.study import AskedQuestion, RunStudy, run_study
 from judge.readers.annotation_store import append_entry
 from judge.report_sections import SECTION_NAMES
+from judge.run_files.study_record import ANNOTATIONS
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
 from judge.service.catalogue import OpenRun, RunEntry, trashed_runs
