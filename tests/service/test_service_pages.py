@@ -13,8 +13,6 @@ from browserhelp import WIDE, Watch, axe, ready, watch
 from served import Served, all_events, until
 from support import EXAMPLES
 
-from judge.running.folder import MANIFEST
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
@@ -34,11 +32,6 @@ def service(
     runs = [
         shutil.copytree(judged_examples, folder / name) for name in ("mine", "other")
     ]
-    for run in runs:
-        manifest = json.loads((run / MANIFEST).read_text("utf-8"))
-        (run / MANIFEST).write_text(
-            json.dumps(manifest | {"model": f"as {run.name}"}), "utf-8"
-        )
     with Served(folder, *runs) as running:
         yield running
 
@@ -272,7 +265,8 @@ def test_runs_are_compared_from_the_list_to_a_studys_own_page(
     page.wait_for_selector("#board tbody tr")
     assert axe(page) == []
     names = page.locator("#board tbody th").all_inner_texts()
-    assert sorted(names) == ["as mine", "as other"]
+    # Two runs of one model are told apart by their names.
+    assert sorted(names) == ["preds (mine)", "preds (other)"]
     page.locator("#list tbody a").nth(3).click()
     page.locator("#study-title:focus").wait_for()
     title, address = page.inner_text("#study-title"), page.url
