@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from judge.pages.models import PageModel
-from judge.pages.study import measure_text
 from judge.rubrics.contract import Label, Measure, Rubric, Tally, Tone
 from judge.running.underway import BegunRun
 from judge.stats.intervals import Draws
 from judge.stats.statistic import Statistic
+from judge.study.view import measure_text
 from judge.tables.kinds import figure_kind, printed
 from judge.text import NOTHING, capital, counted, group_value
 
@@ -230,13 +230,19 @@ def _study(
         cells += [f"{record['outcome']}: {record['reason']}"]
         cells += [""] * (len(columns) - 1)
     else:
-        cells += [measure_text(numbers[measure.name], measure) for measure in columns]
+        cells += [_cell(numbers[measure.name], measure) for measure in columns]
     return StudySoFar(
         row=row,
         study_id=record["study_id"],
         cells=cells[: 1 + len(columns)],
         is_scored=numbers is not None,
     )
+
+
+def _cell(value: float | None, measure: Measure) -> str:
+    if value is None:
+        return NOTHING
+    return measure_text(value, measure)
 
 
 def _studies_text(n_first: int, n_ended: int) -> str:
