@@ -277,9 +277,9 @@ export class Session extends Store<SessionState> {
   #setState(studyId: string, { done, cannot_judge: why }: Content): void {
     const ended = why ? "not judged" : "done";
     const state = done ? ended : "begun";
-    const queue = this.state.queue.map((entry) =>
-      entry.study_id === studyId ? ({ ...entry, state } as const) : entry,
-    );
+    const at = this.state.queue.findIndex((entry) => entry.study_id === studyId);
+    if (at < 0 || this.state.queue[at]?.state === state) return;
+    const queue = this.state.queue.with(at, { study_id: studyId, state });
     this.update({ queue });
   }
 }

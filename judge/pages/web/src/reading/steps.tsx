@@ -1,5 +1,7 @@
 // The steps below a study: to the next, to another, to its end, and back by undo.
 
+import { useMemo } from "preact/hooks";
+
 import type { KeyOfPage } from "../api.ts";
 import { remember } from "../shared/memory.ts";
 import { alarm } from "../shared/page.tsx";
@@ -111,6 +113,14 @@ function ReadingSteps({ session, acts }: StepsProps) {
 
 function StudySelect({ session }: { session: Session }) {
   const { at, queue } = session.state;
+  // There may be thousands, which are drawn anew only where one has changed.
+  const options = useMemo(
+    () =>
+      queue.map(({ state }, place) => (
+        <option key={place} value={String(place)}>{`${place + 1}${SIGNS[state]}`}</option>
+      )),
+    [queue],
+  );
   return (
     <Control id="place" label="Study">
       <select
@@ -124,9 +134,7 @@ function StudySelect({ session }: { session: Session }) {
           leaveFor(session, () => session.open(place));
         }}
       >
-        {queue.map(({ state }, place) => (
-          <option key={place} value={String(place)}>{`${place + 1}${SIGNS[state]}`}</option>
-        ))}
+        {options}
       </select>
     </Control>
   );
