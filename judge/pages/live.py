@@ -220,12 +220,6 @@ def _columns(rubric: Rubric) -> list[Measure]:
     return [*rubric.with_role("score"), *rubric.with_role("count")]
 
 
-def _text(value: float | None, measure: Measure) -> str:
-    if value is None:
-        return NOTHING
-    return measure_text(value, measure)
-
-
 def _study(
     row: int, record: Mapping[str, Any], columns: Sequence[Measure]
 ) -> StudySoFar:
@@ -236,13 +230,19 @@ def _study(
         cells += [f"{record['outcome']}: {record['reason']}"]
         cells += [""] * (len(columns) - 1)
     else:
-        cells += [_text(numbers[measure.name], measure) for measure in columns]
+        cells += [_cell(numbers[measure.name], measure) for measure in columns]
     return StudySoFar(
         row=row,
         study_id=record["study_id"],
         cells=cells[: 1 + len(columns)],
         is_scored=numbers is not None,
     )
+
+
+def _cell(value: float | None, measure: Measure) -> str:
+    if value is None:
+        return NOTHING
+    return measure_text(value, measure)
 
 
 def _studies_text(n_first: int, n_ended: int) -> str:
