@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from judge.running.progress import Progress
 
 REQUEST, REFUSED = "request.json", 2
+# What allows runs that differ, as the form in the browser says that compares them.
+_ALLOWS = {
+    "judge": "allow different judges",
+    "prompt": "allow different prompts",
+    "references": "allow different references",
+}
+_ALLOWS_STUDIES = "allow different studies"
 
 
 @asynccontextmanager
@@ -149,7 +156,7 @@ def _check(ledger: str, *arguments: str) -> None:
 
 def _compare(folder: str) -> None:
     from judge.comparing.alignment import RunChoice
-    from judge.comparing.comparison import compare_runs
+    from judge.comparing.comparison import Remedies, compare_runs
     from judge.comparing.run_names import named_apart
     from judge.pages.comparison import ComparisonPage
     from judge.pages.meeting import address_in_service
@@ -171,6 +178,7 @@ def _compare(folder: str) -> None:
             by=[field.strip() for field in request["by"].split(",") if field.strip()],
             common=request["common"],
             allow=request["allow"],
+            remedies=Remedies(allow=_ALLOWS, common=_ALLOWS_STUDIES),
             patient_field=request["patient_field"] or None,
         )
         screens = Screens(compared, comparison, address_in_service)

@@ -183,6 +183,27 @@ def test_what_cannot_be_compared_is_named_without_its_folder(service: Served) ->
         assert str(service.folder) not in said
 
 
+def test_what_allows_a_difference_is_said_as_the_form_says_it(
+    service: Served, tmp_path: Path
+) -> None:
+    refs = {key: {**REFS[key], "section_findings": "No effusion."} for key in list(REFS)[:9]}
+    files = (
+        write_json(tmp_path / "preds_few.json", dict.fromkeys(refs, "No effusion.")),
+        write_json(tmp_path / "refs.json", refs),
+    )
+    out = service.folder / "runs" / "few"
+    done = CliRunner().invoke(main, ["green", *map(str, files), "--out", str(out)])
+    assert done.exit_code == 0, done.stderr
+    try:
+        query = asked("green-good", "few")
+        said = is_problem(service.client.get(COMPARISON, params=query), 422)
+    finally:
+        shutil.rmtree(out)
+    assert "(allow different studies: the 9 in all runs)" in said
+    assert "(allow different references)" in said
+    assert "--" not in said
+
+
 def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
     def made() -> set[Path]:
         return set(service.folder.glob("temporary/judge-compare-*"))
