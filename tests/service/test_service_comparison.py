@@ -186,7 +186,9 @@ def test_what_cannot_be_compared_is_named_without_its_folder(service: Served) ->
 def test_what_allows_a_difference_is_said_as_the_form_says_it(
     service: Served, tmp_path: Path
 ) -> None:
-    refs = {key: {**REFS[key], "section_findings": "No effusion."} for key in list(REFS)[:9]}
+    refs = {
+        key: {**REFS[key], "section_findings": "No effusion."} for key in list(REFS)[:9]
+    }
     files = (
         write_json(tmp_path / "preds_few.json", dict.fromkeys(refs, "No effusion.")),
         write_json(tmp_path / "refs.json", refs),
