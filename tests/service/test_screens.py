@@ -209,7 +209,9 @@ def test_the_way_to_the_screen_to_a_study_and_back(page: Page, made: Path) -> No
 def test_errors_stand_side_by_side_and_are_filtered(page: Page, made: Path) -> None:
     show(page, made / "readers.html", "differences")
     page.get_by_label("Who").select_option("lexicon and fern")
-    sorting = "Studies with most significant errors that only one of the two saw come first"
+    sorting = (
+        "Studies with most significant errors that only one of the two saw come first"
+    )
     expect(page.locator("#differences")).to_contain_text(sorting)
     rows = page.locator(".differing tbody")
     assert [text.split()[0] for text in rows.all_inner_texts()] == [

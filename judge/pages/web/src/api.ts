@@ -349,6 +349,35 @@ export interface Choice {
   codes: number[];
 }
 /**
+ * An error of either; a side that did not see it is null.
+ *
+ * `kind` is the place of its kind, `categories` are those of its categories, in the pair.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedError".
+ */
+export interface ComparedError {
+  kind: number;
+  categories: number[];
+  /**
+   * Its categories in words.
+   */
+  category: string;
+  a: SeenBy | null;
+  b: SeenBy | null;
+}
+/**
+ * An error as one of the two has it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "SeenBy".
+ */
+export interface SeenBy {
+  text: string;
+  level: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
  * What was said of one model's report of a study, by one rubric.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -735,6 +764,104 @@ export interface ContextField {
   value: string;
 }
 /**
+ * A way in which two see an error, what is most worth looking at first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DifferenceKind".
+ */
+export interface DifferenceKind {
+  name: string;
+  label: string;
+  text: string;
+  is_difference: boolean;
+}
+/**
+ * A study with its errors, and the address of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DifferingStudy".
+ */
+export interface DifferingStudy {
+  study_id: string;
+  address: string;
+  errors: ComparedError[];
+}
+/**
+ * What the page says by itself; `{n}` stands for a number that is known there alone.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DisagreementWords".
+ */
+export interface DisagreementWords {
+  pair: string;
+  kind: string;
+  category: string;
+  all_differences: string;
+  everything: string;
+  all_categories: string;
+  one_study: string;
+  many_studies: string;
+  nothing: string;
+  not_seen: string;
+  more: string;
+  counts_title: string;
+  counts_head: string[];
+}
+/**
+ * All pairs; without any, `missing` says why.
+ *
+ * `sorting` says which studies come first, `pairing` when two errors are one.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DisagreementsOverview".
+ */
+export interface DisagreementsOverview {
+  sorting: string;
+  pairing: string;
+  kinds: DifferenceKind[];
+  pairs: RaterPair[];
+  words: DisagreementWords;
+  missing: string;
+}
+/**
+ * Two who judged the same reports: `counts` has an entry for each kind.
+ *
+ * `summary` says how many studies were compared and differ, `shown` which of them are here.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RaterPair".
+ */
+export interface RaterPair {
+  name: string;
+  a: string;
+  b: string;
+  summary: string;
+  shown: string;
+  notes: string[];
+  counts: KindCount[];
+  categories: ErrorCategory[];
+}
+/**
+ * How many errors of a pair, and in how many studies, are of the kind at this place.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KindCount".
+ */
+export interface KindCount {
+  errors: string;
+  studies: string;
+}
+/**
+ * A category to filter by.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ErrorCategory".
+ */
+export interface ErrorCategory {
+  name: string;
+  text: string;
+}
+/**
  * The figures of a comparison, in order; `missing` says why there are none.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -813,6 +940,22 @@ export interface Fact {
  */
 export interface FoundStudies {
   rows: number[];
+}
+/**
+ * A kind of error that many studies have, with one of them and the address of that.
+ *
+ * `text` has the short name of the category, `title` all of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FrequentError".
+ */
+export interface FrequentError {
+  text: string;
+  title: string;
+  share: string;
+  interval: string;
+  study_id: string;
+  address: string;
 }
 /**
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1018,6 +1161,107 @@ export interface MarkedItem {
   edit?: Edit | null;
 }
 /**
+ * The screen: by each rubric, that of the ranking first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Meeting".
+ */
+export interface Meeting {
+  title: string;
+  facts: string;
+  back: string;
+  print: string;
+  choice: string;
+  rubrics: MeetingRubric[];
+  /**
+   * Why there is no rubric; else empty.
+   */
+  missing: string;
+}
+/**
+ * The models by one rubric.
+ *
+ * `n_lines` is about how many lines it takes with all texts beside it, for print on one page.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingRubric".
+ */
+export interface MeetingRubric {
+  name: string;
+  title: string;
+  caption: string;
+  rank_heading: string;
+  rates_heading: string;
+  errors_heading: string;
+  frequent_heading: string;
+  categories: MeetingCategory[];
+  legend: LegendEntry[];
+  rows: MeetingRow[];
+  about: string[];
+  n_lines: number;
+}
+/**
+ * A column of errors: its short name above it, and what that means.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingCategory".
+ */
+export interface MeetingCategory {
+  short: string;
+  title: string;
+}
+/**
+ * A model; `errors` has an entry for each category, then that of all errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingRow".
+ */
+export interface MeetingRow {
+  model: string;
+  rank: string;
+  score: string;
+  interval: string;
+  n_scored: string;
+  rates: MeetingRate[];
+  errors: MeetingErrors[];
+  frequent: FrequentError[];
+  /**
+   * Why there are no frequent errors; else empty.
+   */
+  no_frequent: string;
+}
+/**
+ * A model's rate for a group of studies: its text, and the ends of its interval as shares.
+ *
+ * `n` says of how many scored studies. `value` is null where no study of the group was scored.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingRate".
+ */
+export interface MeetingRate {
+  group: string;
+  text: string;
+  interval: string;
+  n: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+}
+/**
+ * A model's errors of a category: a bar of levels, and in words all that it shows.
+ *
+ * `texts` are the errors per study of the grave levels, where there are such, and of all. The
+ * parts are shares of the largest number of errors per study on the screen.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingErrors".
+ */
+export interface MeetingErrors {
+  texts: string[];
+  title: string;
+  parts: BarPart[];
+}
+/**
  * The value of each study by each metric, for one model.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1127,6 +1371,15 @@ export interface OneStudy {
    * How often an answer that cannot be read is asked for again.
    */
   reask?: number;
+}
+/**
+ * The studies of a pair, those to look at first at the beginning.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PairStudies".
+ */
+export interface PairStudies {
+  studies: DifferingStudy[];
 }
 /**
  * What is said of a reader's marks in a practice study.
