@@ -1,9 +1,10 @@
-"""The page of a 10,000-study run in Chromium: its size, how long it takes to open and to answer.
+"""Pages of 10,000 studies in Chromium: their size, how long they take to open and to answer.
 
 Prints for each rubric the CPU seconds and peak memory of writing it, the file's size, and in the
 browser the milliseconds from navigation until the list of studies stands there, until a
 choice of class and of severity, a sort, a search (once the texts are unpacked) and an
-opened study are drawn. Targets on two cores: 30 MB, 2,000 ms until ready, 200 ms a filter.
+opened study are drawn; then the same of the comparison of two models by both rubrics, with a
+choice of metric and of model B. Targets on two cores: 30 MB, 2,000 ms until ready, 200 ms a filter.
 
     python bench/bench_page.py [--data FOLDER] [--studies N]
 """
@@ -74,21 +75,39 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def measure(browser: Browser, path: Path, grade: str) -> dict[str, float]:
-    opened = []
+def opened(browser: Browser, path: Path) -> tuple[Page, float]:
+    """The page of a file, and the milliseconds until it is ready."""
+    times = []
     for _ in range(3):
         page = browser.new_page(viewport=WIDE)
         began = time.perf_counter()
         page.goto(path.as_uri())
         ready(page)
-        opened.append(1000 * (time.perf_counter() - began))
-        if len(opened) < 3:
+        times.append(1000 * (time.perf_counter() - began))
+        if len(times) < 3:
             page.close()
     page.wait_for_timeout(500)
+    return page, median(times)
+
+
+def measure_comparison(browser: Browser, path: Path) -> dict[str, float]:
+    page, open_ms = opened(browser, path)
+    return {
+        "open": open_ms,
+        "metric": each(page, "param-metric", [1, 2, 0]),
+        "model B": each(page, "param-b", [0, 1]),
+        "state": each(page, "filter-state", [1, 2, 0]),
+        "sort": each(page, "list", ["[data-act='sort a']", "[data-act='sort ahead']"]),
+        "study": study(page),
+    }
+
+
+def measure(browser: Browser, path: Path, grade: str) -> dict[str, float]:
+    page, open_ms = opened(browser, path)
     first_search = page.evaluate(DRAWN, ["filter-q", "effusion"])
     page.evaluate(DRAWN, ["filter-q", ""])
     return {
-        "open": median(opened),
+        "open": open_ms,
         "class": each(page, "filter-class", [1, 2, 0]),
         "grade": each(page, f"filter-facet_46{grade}", [1, 2, 0]),
         "sort": each(
@@ -136,28 +155,41 @@ def main() -> None:
     both = [key for key in refs if key in preds]
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         work = Path(name)
-        for file, source in (("refs.json", refs), ("preds.json", preds)):
+        # Another model: each study has the report of the next.
+        others = dict(
+            zip(both, [preds[key] for key in [*both[1:], both[0]]], strict=True)
+        )
+        sources = {"refs.json": refs, "preds.json": preds, "others.json": others}
+        for file, source in sources.items():
             rows = repeated({key: source[key] for key in both}, options.studies)
             (work / file).write_text(json.dumps(rows), "utf-8")
-        for rubric, grade in (("green", "significance"), ("fineradscore", "severity")):
-            out = f"{rubric}.html"
-            child(
-                work,
-                rubric,
-                "preds.json",
-                "refs.json",
-                "--judge",
-                "lexicon",
-                "--out",
-                rubric,
-            )
-            seconds, peak = child(work, "page", rubric, "--out", out)
-            size = (work / out).stat().st_size / 1e6
-            print(
-                f"{rubric}: written in {seconds:.1f} s of CPU, peak {peak:.0f} MB, {size:.1f} MB"
-            )
-            for what, ms in measure(browser, work / out, grade).items():
-                print(f"  {what:<13}{ms:>8.0f} ms")
+        rubrics = {"green": "significance", "fineradscore": "severity"}
+        judged = []
+        for rubric, model in itertools.product(rubrics, ("preds", "others")):
+            judged.append(f"{rubric}-{model}")
+            files = (f"{model}.json", "refs.json")
+            child(work, rubric, *files, "--judge", "lexicon", "--out", judged[-1])
+        for rubric, grade in rubrics.items():
+            out = write(work, rubric, f"{rubric}-preds")
+            report(measure(browser, out, grade))
+        out = write(work, "comparison", *judged, "--no-tests")
+        report(measure_comparison(browser, out))
+
+
+def write(work: Path, name: str, *words: str) -> Path:
+    """Write a page, and print what that took."""
+    out = work / f"{name}.html"
+    seconds, peak = child(work, "page", *words, "--out", out.name)
+    size = out.stat().st_size / 1e6
+    print(
+        f"{name}: written in {seconds:.1f} s of CPU, peak {peak:.0f} MB, {size:.1f} MB"
+    )
+    return out
+
+
+def report(measured: dict[str, float]) -> None:
+    for what, ms in measured.items():
+        print(f"  {what:<13}{ms:>8.0f} ms")
 
 
 if __name__ == "__main__":

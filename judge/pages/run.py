@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -539,33 +539,6 @@ def _item_counts(facets: Sequence[Facet], rubric: Rubric) -> list[ItemCounts]:
         of_filters = {f"facet.{facet}": label for facet, label in labels.items()}
         found.append(ItemCounts(labels=of_filters, columns=names))
     return found
-
-
-def declared(rubric: Rubric) -> dict[str, Any]:
-    """Return the words of a rubric that a page needs: its kinds, facets, labels and counts."""
-    codes_facet = None
-    if rubric.codes is not None:
-        codes_facet = rubric.codes.name
-    return {
-        "title": rubric.title,
-        "codes": codes_facet,
-        "kinds": [asdict(kind) for kind in rubric.kinds],
-        "facets": [_declared_facet(facet) for facet in rubric.facets],
-    }
-
-
-def _declared_facet(facet: Facet) -> dict[str, Any]:
-    labels = []
-    for label in facet.labels:
-        plain = asdict(label)
-        plain["text"] = facet.text(label.name)
-        labels.append(plain)
-    return {
-        "name": facet.name,
-        "label": facet.label,
-        "plural": facet.plural,
-        "labels": labels,
-    }
 
 
 def write_page(run: RunFolder, path: Path) -> None:

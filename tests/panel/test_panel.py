@@ -12,7 +12,7 @@ from answered_runs import answered, green
 from support import EXAMPLES, Invoke
 
 import judge
-from judge.pages.run import index, overview
+from judge.pages.run import study_list
 from judge.running.folder import RunFolder
 from judge.types import Failed
 
@@ -126,10 +126,9 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
         assert done.exit_code == 0, (line, done.output)
     run = RunFolder.open(tmp_path / "out")
     assert "|context:context,none|" in run.signature
-    columns = overview(run, run.table())["columns"]
-    kinds = {one["name"]: one["kind"] for one in columns}
-    assert kinds["judges_spread"] == "score"  # sorted and filtered by
-    assert "judges_spread" in index(run.table(), run.rubric)["columns"]
+    columns = study_list(run.table(), run.rubric).columns
+    kinds = {column.name: column.kind for column in columns}
+    assert kinds["measure.judges_spread"] == "score"  # sorted and filtered by
 
 
 def test_every_judges_errors_are_kept_and_it_is_not_read_again(

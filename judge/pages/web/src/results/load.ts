@@ -20,12 +20,3 @@ export async function embeddedBytes(name: string): Promise<ArrayBuffer> {
 export async function embedded<Data>(name: string): Promise<Data> {
   return JSON.parse(new TextDecoder().decode(await embeddedBytes(name))) as Data;
 }
-
-// Doubles of `n` rows and some series, NaN for a missing one.
-export function seriesReader(bytes: ArrayBuffer, n: number): (row: number, series: number) => number | null {
-  const numbers = new Float64Array(bytes);
-  return (row, series) => {
-    const value = numbers[series * n + row];
-    return value === undefined || Number.isNaN(value) ? null : value;
-  };
-}

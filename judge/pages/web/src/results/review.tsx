@@ -1,6 +1,6 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { LabelChoices, StudyReview } from "../api.ts";
 import { announce } from "../shared/page.tsx";
@@ -184,9 +184,10 @@ function CommentField(
   const { studyId, drafts } = review.parts;
   const [text, setText] = useState(drafts.of(studyId).comment || saved);
   const [isUnsaved, setUnsaved] = useState(drafts.of(studyId).comment !== "");
+  const isSending = useRef(false);
   // Another reader has another comment; words of which nothing is saved stay.
   useLayoutEffect(() => {
-    if (!drafts.of(studyId).comment) setText(saved);
+    if (!isSending.current && !drafts.of(studyId).comment) setText(saved);
   }, [reader, saved]);
   const typed = (words: string) => {
     setText(words);
@@ -194,9 +195,15 @@ function CommentField(
   };
   const save = async () => {
     if (text === saved) return;
-    const isSaved = await review.sendWords({ comment: text }, { error: null, verdict: "comment", comment: text });
-    setUnsaved(!isSaved);
-    announce(isSaved ? "Comment saved" : NOT_SAVED);
+    isSending.current = true;
+    try {
+      const said = { error: null, verdict: "comment", comment: text };
+      const isSaved = await review.sendWords({ comment: text }, said);
+      setUnsaved(!isSaved);
+      announce(isSaved ? "Comment saved" : NOT_SAVED);
+    } finally {
+      isSending.current = false;
+    }
   };
   return (
     <>
