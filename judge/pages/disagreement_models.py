@@ -66,10 +66,13 @@ class DisagreementWords(PageModel):
 
 
 class DisagreementsOverview(PageModel):
-    """All pairs; without any, `missing` says why."""
+    """All pairs; without any, `missing` says why.
 
-    title: str
-    about: list[str]
+    `sorting` says which studies come first, `pairing` when two errors are one.
+    """
+
+    sorting: str
+    pairing: str
     kinds: list[DifferenceKind]
     pairs: list[RaterPair]
     words: DisagreementWords

@@ -83,8 +83,8 @@ def disagreements_overview(
         for kind in KINDS
     ]
     return DisagreementsOverview(
-        title="What two see differently",
-        about=[HOW_SORTED, HOW_PAIRED],
+        sorting=HOW_SORTED,
+        pairing=HOW_PAIRED,
         kinds=kinds,
         pairs=[_pair(of_pair) for of_pair in of_pairs],
         words=_WORDS,

@@ -41,6 +41,7 @@ pytestmark = pytest.mark.ci
 
 MODELS = ("alder", "birch")
 N_MODELS = 14
+_PATIENCE = 60_000  # milliseconds; the service makes a screen in a process of its own
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def show(page: Page, address: Path | str, view: str) -> None:
         address = address.as_uri()
     page.goto(f"{address}#view={view}")
     ready(page)
-    page.wait_for_selector(f"#{view} table")
+    page.wait_for_selector(f"#{view} table", timeout=_PATIENCE)
 
 
 def n_pages(pdf: bytes) -> int:
@@ -209,6 +210,10 @@ def test_the_way_to_the_screen_to_a_study_and_back(page: Page, made: Path) -> No
 def test_errors_stand_side_by_side_and_are_filtered(page: Page, made: Path) -> None:
     show(page, made / "readers.html", "differences")
     page.get_by_label("Who").select_option("lexicon and fern")
+    sorting = (
+        "Studies with most significant errors that only one of the two saw come first"
+    )
+    expect(page.locator("#differences")).to_contain_text(sorting)
     rows = page.locator(".differing tbody")
     assert [text.split()[0] for text in rows.all_inner_texts()] == [
         *("ex-015", "ex-009", "ex-012")
@@ -286,12 +291,15 @@ def test_the_service_compares_two_judges_of_the_same_reports(
     page.goto(f"{service.url}/compare?{query}#view=differences")
     ready(page)
     expect(page.locator("#differences")).to_contain_text(
-        "birch (GREEN) and birch (FineRadScore): 15 studies scored by both"
+        "birch (GREEN) and birch (FineRadScore): 15 studies scored by both",
+        timeout=_PATIENCE,
     )
     page.goto(f"{service.url}/compare?run=birch#view=differences")
     page.reload()
     ready(page)
-    expect(page.locator("#differences")).to_contain_text("Compare runs of one file")
+    expect(page.locator("#differences")).to_contain_text(
+        "Compare runs of one file", timeout=_PATIENCE
+    )
 
 
 def test_the_routes_are_documented_and_answer(service: Served) -> None:

@@ -105,7 +105,7 @@ def test_a_comparison_is_asked_for_part_by_part(service: Served) -> None:
 def test_every_part_is_documented(service: Served) -> None:
     paths = service.client.get("/openapi.json").json()["paths"]
     of_comparisons = [path for path in paths if path.startswith(COMPARISON)]
-    assert len(of_comparisons) == 6
+    assert len(of_comparisons) == 9
     assert not any(path.startswith("/data/") for path in paths)
     assert service.client.get("/data/comparison/overview").status_code == 404
 

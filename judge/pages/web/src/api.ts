@@ -853,12 +853,14 @@ export interface DisagreementWords {
 /**
  * All pairs; without any, `missing` says why.
  *
+ * `sorting` says which studies come first, `pairing` when two errors are one.
+ *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "DisagreementsOverview".
  */
 export interface DisagreementsOverview {
-  title: string;
-  about: string[];
+  sorting: string;
+  pairing: string;
   kinds: DifferenceKind[];
   pairs: RaterPair[];
   words: DisagreementWords;

@@ -56,7 +56,7 @@ function DisagreementScreen({ app, data }: { app: App; data: DisagreementData })
 function Pair(
   { pair, overview, load }: { pair: RaterPair; overview: DisagreementsOverview; load: () => Promise<PairStudies> },
 ) {
-  const { kinds, words, about } = overview;
+  const { kinds, words, sorting, pairing } = overview;
   const loaded = useLoaded(load);
   const [wanted, setWanted] = useState<Wanted>({ kind: DIFFERING, category: ALL });
   const rows = kinds.map(({ label }, at) => [label, pair.counts[at]?.errors ?? "", pair.counts[at]?.studies ?? ""]);
@@ -66,14 +66,14 @@ function Pair(
       {pair.notes.map((note) => <p key={note} class="note"><Isolated>{note}</Isolated></p>)}
       <PrintedTable title={words.counts_title} head={words.counts_head} rows={rows} n_left={1} />
       <details>
-        <summary>How errors are compared and sorted</summary>
-        {about.map((text) => <p key={text} class="small">{text}</p>)}
+        <summary>How errors are compared</summary>
+        <p class="small">{pairing}</p>
         <dl class="facts">
           {kinds.map(({ name, label, text }) => <div key={name}><dt>{label}</dt><dd>{text}</dd></div>)}
         </dl>
       </details>
       <Filters pair={pair} kinds={kinds} words={words} wanted={wanted} change={setWanted} />
-      {pair.shown && <p class="small">{pair.shown}</p>}
+      <p class="small">{sorting} {pair.shown}</p>
       {loaded && (
         <Studies
           key={`${wanted.kind} ${wanted.category}`}
