@@ -589,3 +589,29 @@ def test_options_of_several_commands_are_defined_once() -> None:
     }
     assert twice == {}
     assert len(defined) > 60
+
+
+def test_the_page_of_names_that_changed_has_all_of_them() -> None:
+    text = (ROOT / "docs/migration.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    for old, new in RENAMED.items():
+        for name in new:
+            option = name.partition(" ")[0]
+            assert any(f"`{old}`" in row and option in row for row in rows), (old, name)
+    for old, words in MOVED.items():
+        row = f"| `judge {old}` | `judge {' '.join(words)}` |"
+        assert row in rows
+
+
+def test_exit_codes_stand_in_one_table() -> None:
+    text = (ROOT / "docs/judging.md").read_text("utf-8")
+    _, _, section = text.partition("\n## Exit codes\n")
+    codes = re.findall(r"^\| (\d+) \|", section.partition("\n## ")[0], re.MULTILINE)
+    assert codes == ["0", "1", "2", "3", "130", "141", "143"]
+    assert re.search(r"^\| 2 \| wrong usage or input", section, re.MULTILINE)
+    for path, command in LEAVES.items():
+        help_text = " ".join((command.help or "").split())
+        for code, meaning in re.findall(
+            r"\b([0-9]+) (an error to fix|wrong)", help_text
+        ):
+            assert (code, meaning) == ("2", "wrong"), path
