@@ -251,9 +251,9 @@ def _server(url: str) -> Server:
 
     address = f"{url.rstrip('/')}/models"
     # As a judge is asked: without what the user's .netrc would send along.
-    settings = {"proxy": connection.proxy, "trust_env": False}
+    proxy = connection.proxy
     try:
-        with httpx2.Client(timeout=_SECONDS, **settings) as client:
+        with httpx2.Client(timeout=_SECONDS, proxy=proxy, trust_env=False) as client:
             answer = client.get(address)
     except httpx2.HTTPError as error:
         why = str(error) or type(error).__name__
