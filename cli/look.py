@@ -154,7 +154,7 @@ def audit(
 )
 @patient_option(group="Output")
 @seed_option(group="Output")
-@output_options(["errors"], group="Output")
+@output_options(["recurring"], group="Output")
 def errors(
     *,
     runs: tuple[str, ...],
