@@ -148,7 +148,7 @@ def main() -> None:
                 "--out",
                 rubric,
             )
-            wall, peak = child(work, "audit", rubric, "--html", out)
+            wall, peak = child(work, "page", rubric, "--out", out)
             size = (work / out).stat().st_size / 1e6
             print(
                 f"{rubric}: written in {wall:.1f} s, peak {peak:.0f} MB, {size:.1f} MB"
