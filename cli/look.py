@@ -40,7 +40,7 @@ _output_option = partial(click.option, cls=GroupedOption, group="Output")
 @click.argument("run", type=PATH)
 @click.argument("study_id", metavar="[STUDY_ID]", required=False)
 @click.option("--raw", is_flag=True, help="Show the judge's raw answer too.")
-@rows_option("List so many of the worst studies. Default, without STUDY_ID: 10.")
+@rows_option("How many of the worst studies are listed. Default, without STUDY_ID: 10.")
 @output_options(
     ["worst", "unscored", "precision", "agreement"],
     text="A study is printed as text (table) or json.",
@@ -124,7 +124,7 @@ def audit(
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @align_options
 @rows_option(
-    "Print so many of the most frequent errors; json and csv have all.",
+    "How many of the most frequent errors are printed; json and csv have all.",
     default=15,
     group="Output",
 )
@@ -133,7 +133,7 @@ def audit(
     type=POSITIVE_INTEGER,
     metavar="STUDIES",
     help=(
-        "The studies in which an error must at least occur. Default: 2; with two runs 10, of "
+        "In how many studies an error must occur at least. Default: 2; with two runs 10, of "
         "either."
     ),
 )

@@ -500,7 +500,7 @@ def by_option(
         callback=groupings,
         default=tuple(default),
         show_default=bool(default),
-        help=f"{text} Repeatable, for a table each; a,b: by combinations.",
+        help=f"{text} Repeat it for several groupings; a,b groups by combinations.",
     )
 
 
@@ -697,7 +697,7 @@ def give_up_after_option(
         show_default=default is not None,
         hidden=True,
         help=(
-            "Stop a judge if over half of its first so many answers cannot be read; 0: never."
+            "After this many answers, stop a judge if over half of them cannot be read; 0: never."
         ),
     )
 
