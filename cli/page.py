@@ -109,10 +109,10 @@ def page(
     The pages need no server and no network. They hold the reports.
 
     \b
-    one RUN, FILE.html    the run: its figures, and every study with its errors
+    one RUN, FILE.html    the run, and every study with its errors
     several, FILE.html    the comparison of their models
     --readers, FILE.html  judges beside readers, as judge validate
-    any, another name     a folder: index, a page per run, and the comparison
+    any, FOLDER           an index, a page for each run, the comparison
 
     The options are those of judge compare and judge validate. A folder has no comparison if the
     runs cannot be compared; a note says why. The folder of judge run stands for its runs.

@@ -38,7 +38,7 @@ from judge.pages.models import (
     range_filters,
     value_filter,
 )
-from judge.pages.study import AskedMessage, AskedQuestion, measure_text, run_study
+from judge.pages.study import AskedMessage, AskedQuestion, run_study
 from judge.prompts import official
 from judge.rubrics.contract import Facet, Measure, Rubric, Tally, Tone
 from judge.rubrics.questions import split_answers
@@ -48,7 +48,7 @@ from judge.running.records import study_of
 from judge.stats.statistic import Statistic
 from judge.stats.summary import FIXED, codes, estimate_of, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
-from judge.study.view import cell, search_text
+from judge.study.view import cell, measure_text, search_text
 from judge.tables.kinds import Kind, figure_kind, printed
 from judge.tables.run import run_document
 from judge.text import NOTHING, capital, group_value

@@ -8,9 +8,15 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from judge.pages.models import Fact, Number, PageModel
-from judge.rubrics.contract import Kind, Label, Measure, Rubric, Tone
-from judge.study.view import Change, cell, judged_view, word_differences
-from judge.text import NOTHING, capital, counted, number
+from judge.rubrics.contract import Kind, Label, Rubric, Tone
+from judge.study.view import (
+    Change,
+    cell,
+    judged_view,
+    measured_text,
+    word_differences,
+)
+from judge.text import capital, counted
 
 _TONES: Sequence[str] = get_args(Tone)
 _NOT_LOCATED = "not located in the text"
@@ -160,25 +166,6 @@ def run_study(record: Mapping[str, Any], rubric: Rubric) -> RunStudy:
         findings=findings(record, rubric),
         answer=_answer(record),
     )
-
-
-def measured_text(value: float | None, measure: Measure) -> str:
-    """Return a study's number with its unit, or why it has none."""
-    if value is None:
-        return f"undefined ({measure.undefined})"
-    text = measure_text(value, measure)
-    if measure.unit:
-        return f"{text} {measure.unit}"
-    return text
-
-
-def measure_text(value: float | None, measure: Measure) -> str:
-    """Return a study's number as tables print it: a whole one without decimals."""
-    if value is None:
-        return NOTHING
-    if measure.is_whole:
-        return number(value, 0)
-    return number(value)
 
 
 def findings(record: Mapping[str, Any], rubric: Rubric) -> Findings:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypedDict
 from judge.rubrics.contract import Kind, Measure, Rubric
 from judge.sentences import lines
 from judge.study.marks import highlights
+from judge.text import number as printed_number
 from judge.types import Measures
 
 _END = ("outcome", "reason", "detail")
@@ -182,6 +183,23 @@ def _stated_otherwise(
                 row = {"grade": grade, "listed": listed, "stated": stated}
                 differing.append(row)
     return differing
+
+
+def measured_text(value: float | None, measure: Measure) -> str:
+    """Return a study's number with its unit, or why it has none."""
+    if value is None:
+        return f"undefined ({measure.undefined})"
+    text = measure_text(value, measure)
+    if measure.unit:
+        return f"{text} {measure.unit}"
+    return text
+
+
+def measure_text(value: float, measure: Measure) -> str:
+    """Return a study's number as tables print it: what is always whole has no decimals."""
+    if measure.is_whole:
+        return printed_number(value, 0)
+    return printed_number(value)
 
 
 def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:

@@ -245,6 +245,25 @@ export interface BoardRow {
   differs: string;
 }
 /**
+ * A corrected line, word by word.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ChangedLine".
+ */
+export interface ChangedLine {
+  pieces: Piece[];
+}
+/**
+ * Words that stay, are taken out of the first text, or put in by the second.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Piece".
+ */
+export interface Piece {
+  change: "same" | "out" | "in";
+  text: string;
+}
+/**
  * What would be judged, and what that may cost. Nobody was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -394,16 +413,6 @@ export interface ReportSegment {
 export interface Differences {
   note: string;
   pieces: Piece[];
-}
-/**
- * Words that stay, are taken out of the first text, or put in by the second.
- *
- * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Piece".
- */
-export interface Piece {
-  change: "same" | "out" | "in";
-  text: string;
 }
 /**
  * A graded item: an error, a correction.
@@ -716,6 +725,16 @@ export interface ComparisonWords {
   open_run: string;
 }
 /**
+ * What is known of the patient or the examination.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ContextField".
+ */
+export interface ContextField {
+  name: string;
+  value: string;
+}
+/**
  * The figures of a comparison, in order; `missing` says why there are none.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -734,6 +753,47 @@ export interface DrawnFigureTexts {
 export interface FigureText {
   title: string;
   caption: string;
+}
+/**
+ * A question that labels answer; with `has_several`, an item can have several of them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FacetToLabel".
+ */
+export interface FacetToLabel {
+  name: string;
+  title: string;
+  has_several: boolean;
+  definition: string[];
+  labels: LabelToGive[];
+}
+/**
+ * A label that a reader can give, its key if it has one, and what the judge is told of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LabelToGive".
+ */
+export interface LabelToGive {
+  name: string;
+  label: string;
+  /**
+   * With its code, as in tables.
+   */
+  text: string;
+  /**
+   * Beside its key, which is not repeated.
+   */
+  button: string;
+  key: string | null;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  /**
+   * Reports of this modality alone have it.
+   */
+  modality: string | null;
+  /**
+   * A paragraph an entry.
+   */
+  definition: string[];
 }
 /**
  * A name, and what is known.
@@ -812,6 +872,86 @@ export interface JudgeCounts {
   order: number[];
 }
 /**
+ * An item that a reader marked, with its words' place in the report `side`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KeptMark".
+ */
+export interface KeptMark {
+  kind: string;
+  labels: {
+    [k: string]: string[];
+  };
+  text: string;
+  side: ("reference" | "candidate") | null;
+  start: number | null;
+  end: number | null;
+  edit: Edit | null;
+}
+/**
+ * Everything that a reader has marked in a study, as it was saved last.
+ *
+ * A reading that replaces this one has its `id` in `replaces`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KeptReading".
+ */
+export interface KeptReading {
+  id: string;
+  at: string;
+  reader: string;
+  study_id: string;
+  done: boolean;
+  items: KeptMark[];
+  comment: string;
+  texts: string;
+  seconds: number | null;
+  cannot_judge: string;
+}
+/**
+ * A key besides those of the labels.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KeyOfPage".
+ */
+export interface KeyOfPage {
+  key: string;
+  act:
+    | "nothing"
+    | "done"
+    | "cannot"
+    | "later"
+    | "previous"
+    | "reference"
+    | "candidate"
+    | "insert"
+    | "next_mark"
+    | "previous_mark"
+    | "remove"
+    | "undo"
+    | "cancel";
+  text: string;
+}
+/**
+ * A kind of items that a reader marks.
+ *
+ * `forgotten` asks whether a study without one is meant; it is empty for errors, which a study
+ * need not have.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KindToMark".
+ */
+export interface KindToMark {
+  name: string;
+  label: string;
+  title: string;
+  key: string | null;
+  facets: string[];
+  graded_by: string | null;
+  definition: string[];
+  forgotten: string;
+}
+/**
  * The labels of which a missed error has one.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -820,6 +960,27 @@ export interface JudgeCounts {
 export interface LabelChoices {
   label: string;
   choices: Choice[];
+}
+/**
+ * A line of a report, and the line as a reader has corrected it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LineCorrection".
+ */
+export interface LineCorrection {
+  line: string;
+  corrected: string;
+}
+/**
+ * A line or sentence, with its place in the report in Unicode code points.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LineOfReport".
+ */
+export interface LineOfReport {
+  start: number;
+  end: number;
+  text: string;
 }
 /**
  * A filter of a list; `name` is what the address calls it.
@@ -968,6 +1129,65 @@ export interface OneStudy {
   reask?: number;
 }
 /**
+ * What is said of a reader's marks in a practice study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeFeedback".
+ */
+export interface PracticeFeedback {
+  title: string;
+  remarks: PracticeRemark[];
+  lesson: string;
+}
+/**
+ * What is said of one mark, or of an error that was not marked.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeRemark".
+ */
+export interface PracticeRemark {
+  is_right: boolean;
+  verdict: string;
+  text: string;
+}
+/**
+ * What a reader has marked in a practice study, which is not kept.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeMarks".
+ */
+export interface PracticeMarks {
+  /**
+   * Its place among the practice studies.
+   */
+  number: number;
+  /**
+   * @maxItems 500
+   */
+  items: MarkedItem[];
+}
+/**
+ * A practice study, without its expected errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeToRead".
+ */
+export interface PracticeToRead {
+  context: ContextField[];
+  reference: ReportToRead;
+  candidate: ReportToRead;
+}
+/**
+ * A report and its lines.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportToRead".
+ */
+export interface ReportToRead {
+  text: string;
+  lines: LineOfReport[];
+}
+/**
  * The counts of each rater, the mean of the readers, and each judge's difference from it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -979,6 +1199,16 @@ export interface QuantityCounts {
   judges: JudgeCounts[];
 }
 /**
+ * A study that was drawn, and how far the reader is with it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "QueueEntry".
+ */
+export interface QueueEntry {
+  study_id: string;
+  state: "new" | "begun" | "done" | "not judged";
+}
+/**
  * What a rater, by its place, says about a study.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -987,6 +1217,45 @@ export interface QuantityCounts {
 export interface RaterFindings {
   rater: number;
   findings: Findings;
+}
+/**
+ * What a reader begins with; without studies to read, `nothing_to_read` says why.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReadingQueue".
+ */
+export interface ReadingQueue {
+  rubric: RubricToRead;
+  keys: KeyOfPage[];
+  /**
+   * Null where no sample was drawn.
+   */
+  queue: QueueEntry[] | null;
+  nothing_to_read: string;
+  /**
+   * The kinds that the reader has used.
+   */
+  marked: string[];
+  practice: PracticeToRead[];
+}
+/**
+ * What a reader marks by a rubric. The first kind is that of errors.
+ *
+ * `notes` say what the rubric does not have; `has_marks` says why a study with errors is not one
+ * without errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RubricToRead".
+ */
+export interface RubricToRead {
+  title: string;
+  summary: string;
+  has_edits: boolean;
+  guidelines: string[];
+  notes: string[];
+  kinds: KindToMark[];
+  facets: FacetToLabel[];
+  has_marks: string;
 }
 /**
  * What a reader says. The next review of the same error or study replaces it.
@@ -1510,7 +1779,7 @@ export interface StudyList {
   packet: number;
 }
 /**
- * Everything that a reader has marked in a study so far. A later one replaces it.
+ * Everything that a reader has marked in a study so far. It replaces an earlier one.
  *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "StudyReading".
@@ -1521,6 +1790,10 @@ export interface StudyReading {
    * In one line.
    */
   reader: string;
+  /**
+   * The `id` of the reading that this one replaces, as it was shown or saved last; empty for the first. Where another one was saved since, this one is refused (409).
+   */
+  replaces?: string;
   /**
    * Whether the study is read to its end.
    */
@@ -1587,6 +1860,21 @@ export interface WrittenReview {
   id: string | null;
   text: string;
   reader: string;
+}
+/**
+ * A study of the sample with what this reader has marked in it; `texts` stands for its text.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyToRead".
+ */
+export interface StudyToRead {
+  study_id: string;
+  texts: string;
+  modality: string | null;
+  context: ContextField[];
+  reference: ReportToRead;
+  candidate: ReportToRead;
+  reading: KeptReading | null;
 }
 /**
  * Some studies, in the order of the list of studies.

@@ -128,8 +128,8 @@ export interface ListPage {
 // The part of `n` rows that a query shows. An offset that cannot be is that of the nearest page.
 export function pageOf(n: number, query: URLSearchParams): ListPage {
   const asked = Math.trunc(Number(query.get("offset")));
-  const last = Math.max(0, n - 1);
-  const offset = Number.isFinite(asked) ? Math.min(Math.max(0, asked), last) : 0;
+  const lastPage = PAGE * Math.floor(Math.max(0, n - 1) / PAGE);
+  const offset = Number.isFinite(asked) ? Math.min(Math.max(0, asked), lastPage) : 0;
   const end = Math.min(offset + PAGE, n);
   return {
     offset,

@@ -5,9 +5,9 @@ import { createContext } from "preact";
 import type { ComponentChildren } from "preact";
 import { useContext, useState } from "preact/hooks";
 
-import type { AskedQuestion, EditRow, Findings, Piece, ReportSegment, ShownAnswer, ShownItem } from "../api.ts";
+import type { AskedQuestion, EditRow, Findings, ReportSegment, ShownAnswer, ShownItem } from "../api.ts";
 import { alarm, goTo } from "../shared/page.tsx";
-import { Button, Clipped, FactList, Isolated, Listed } from "../shared/parts.tsx";
+import { Button, Clipped, FactList, Isolated, Listed, Pieces } from "../shared/parts.tsx";
 import type { Fact } from "../shared/parts.tsx";
 import type { App, Opened } from "./app.tsx";
 
@@ -234,19 +234,6 @@ function MarkedPart(
     </mark>
   );
   return <Clipped text={text} show={mark} />;
-}
-
-function Pieces({ pieces }: { pieces: readonly Piece[] }) {
-  return (
-    <>
-      {pieces.map(({ change, text }, at) => {
-        const words = <Clipped text={text} />;
-        if (change === "out") return <del key={at}>{words}</del>;
-        if (change === "in") return <ins key={at}>{words}</ins>;
-        return <span key={at}>{words}</span>;
-      })}
-    </>
-  );
 }
 
 function FindingsOf({ column, isTitled }: { column: StudyColumn; isTitled: boolean }) {

@@ -35,10 +35,6 @@ export function showDialog(content: DialogContent): Promise<boolean> {
   });
 }
 
-export function isDialogOpen(): boolean {
-  return open.state !== null;
-}
-
 // Where dialogs appear; the frame of the page has it.
 export function DialogHost() {
   const dialog = useStore(open);
@@ -50,12 +46,18 @@ function Dialog({ title, content, done, closed }: OpenDialog) {
   useLayoutEffect(() => box.current?.showModal(), []);
   const close = () => box.current?.close();
   return (
-    <dialog ref={box} aria-labelledby="dialog-title" onClose={() => closed(box.current?.returnValue === "done")}>
+    <dialog
+      ref={box}
+      aria-labelledby="dialog-title"
+      onClose={() => closed(box.current?.returnValue === "done")}
+    >
       <form method="dialog">
         <h2 id="dialog-title">{title}</h2>
         {content}
         <p class="tools">
-          <button class="main" value={done ? "done" : ""}>{done ?? "Close"}</button>
+          <button class="main" value={done ? "done" : ""}>
+            {done ?? "Close"}
+          </button>
           {done && <Button onClick={close}>Cancel</Button>}
         </p>
       </form>

@@ -3,7 +3,7 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import { isDialogOpen, showDialog } from "./dialog.tsx";
+import { showDialog } from "./dialog.tsx";
 import { remember, remembered } from "./memory.ts";
 import { Button, FactList } from "./parts.tsx";
 
@@ -58,8 +58,10 @@ function allActions(): KeyAction[] {
 
 // The frame of the page listens with this.
 export function pressed(event: KeyboardEvent): void {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isDialogOpen()) return;
-  const field = event.target instanceof Element ? event.target.closest<HTMLElement>("input, textarea, select") : null;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.querySelector("dialog[open]")) return;
+  const field =
+    event.target instanceof Element ? event.target.closest<HTMLElement>("input, textarea, select") : null;
   const isOff = field !== null || remembered(OFF) === "yes";
   if (isOff && event.key !== "Escape") return;
   if (field) {
@@ -107,5 +109,9 @@ function KeysContent({ facts }: { facts: { name: string; value: string }[] }) {
 
 // The button that shows all keys.
 export function KeysButton() {
-  return <Button class="quiet" onClick={() => void showKeys()} aria-keyshortcuts="?">Keys</Button>;
+  return (
+    <Button class="quiet" onClick={() => void showKeys()} aria-keyshortcuts="?">
+      Keys
+    </Button>
+  );
 }

@@ -4,6 +4,8 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
+import type { Piece } from "../api.ts";
+
 const MAX_SHOWN = 20000;
 const MAX_LISTED = 300;
 
@@ -28,7 +30,9 @@ export function FactList({ facts, label }: { facts: readonly Fact[]; label?: str
     <dl class="facts" {...region}>
       {facts.map(({ name, value }, at) => (
         <div key={at}>
-          <dt><Isolated>{name}</Isolated></dt>
+          <dt>
+            <Isolated>{name}</Isolated>
+          </dt>
           <dd>{value}</dd>
         </div>
       ))}
@@ -40,7 +44,9 @@ export function FactList({ facts, label }: { facts: readonly Fact[]; label?: str
 export function Control({ id, label, children }: { id: string; label: string; children: ComponentChildren }) {
   return (
     <div class="control">
-      <label for={id}><Isolated>{label}</Isolated></label>
+      <label for={id}>
+        <Isolated>{label}</Isolated>
+      </label>
       {children}
     </div>
   );
@@ -57,14 +63,23 @@ export interface TableContent {
 }
 
 // A table that scrolls sideways by itself; a caption that is not `isShown` is only read out.
-export function ScrollingTable(
-  { kind, caption, isShown = false, children }:
-  { kind?: string; caption: string; isShown?: boolean; children: ComponentChildren },
-) {
+export function ScrollingTable({
+  kind,
+  caption,
+  isShown = false,
+  children,
+}: {
+  kind?: string;
+  caption: string;
+  isShown?: boolean;
+  children: ComponentChildren;
+}) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
       <table class={kind}>
-        <caption class={isShown ? undefined : "unseen"}><Isolated>{caption}</Isolated></caption>
+        <caption class={isShown ? undefined : "unseen"}>
+          <Isolated>{caption}</Isolated>
+        </caption>
         {children}
       </table>
     </div>
@@ -79,38 +94,62 @@ export function PrintedTable({ title, head, rows, n_left: nLeft, note }: TableCo
       <ScrollingTable caption={title} isShown>
         <thead>
           <tr>
-            {head.map((text, column) => (
-              text ? <th key={column} scope="col" class={kindOf(column)}><Isolated>{text}</Isolated></th> : <td key={column} />
-            ))}
+            {head.map((text, column) =>
+              text ? (
+                <th key={column} scope="col" class={kindOf(column)}>
+                  <Isolated>{text}</Isolated>
+                </th>
+              ) : (
+                <td key={column} />
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
           {rows.map((row, at) => (
             <tr key={at}>
-              {row.map((text, column) => (
-                column === 0
-                  ? <th key={column} scope="row"><Isolated>{text}</Isolated></th>
-                  : <td key={column} class={kindOf(column)}><Isolated>{text}</Isolated></td>
-              ))}
+              {row.map((text, column) =>
+                column === 0 ? (
+                  <th key={column} scope="row">
+                    <Isolated>{text}</Isolated>
+                  </th>
+                ) : (
+                  <td key={column} class={kindOf(column)}>
+                    <Isolated>{text}</Isolated>
+                  </td>
+                ),
+              )}
             </tr>
           ))}
         </tbody>
       </ScrollingTable>
-      {note && <p class="small"><Isolated>{note}</Isolated></p>}
+      {note && (
+        <p class="small">
+          <Isolated>{note}</Isolated>
+        </p>
+      )}
     </div>
   );
 }
 
 // A long text a part at a time: a browser takes many seconds to lay out a megabyte on one line.
 // `show` draws each part, as isolated text where it is not given.
-export function Clipped({ text, show = isolated }: { text: string; show?: (part: string) => ComponentChildren }) {
+export function Clipped({
+  text,
+  show = isolated,
+}: {
+  text: string;
+  show?: (part: string) => ComponentChildren;
+}) {
   const [nShown, setShown] = useState(MAX_SHOWN);
   const left = text.length - nShown;
   return (
     <>
       {show(text.slice(0, nShown))}
       {left > 0 && (
-        <Button class="quiet" onClick={() => setShown(nShown + MAX_SHOWN)}>Show more: {left} characters follow</Button>
+        <Button class="quiet" onClick={() => setShown(nShown + MAX_SHOWN)}>
+          Show more: {left} characters follow
+        </Button>
       )}
     </>
   );
@@ -120,18 +159,40 @@ function isolated(text: string): ComponentChildren {
   return <Isolated>{text}</Isolated>;
 }
 
+// Words of two texts: the same, taken out, or put in.
+export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
+  return (
+    <>
+      {pieces.map(({ change, text }, at) => {
+        const words = <Clipped text={text} />;
+        if (change === "out") return <del key={at}>{words}</del>;
+        if (change === "in") return <ins key={at}>{words}</ins>;
+        return <span key={at}>{words}</span>;
+      })}
+    </>
+  );
+}
+
 // The first entries of a long list, and a button for the rest. `show` draws an entry as an <li>
 // with a key.
-export function Listed<Entry>(
-  { entries, show }: { entries: readonly Entry[]; show: (entry: Entry, at: number) => ComponentChildren },
-) {
+export function Listed<Entry>({
+  entries,
+  show,
+}: {
+  entries: readonly Entry[];
+  show: (entry: Entry, at: number) => ComponentChildren;
+}) {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? entries : entries.slice(0, MAX_LISTED);
   return (
     <>
       {shown.map(show)}
       {shown.length < entries.length && (
-        <li key="rest"><Button class="quiet" onClick={() => setWhole(true)}>Show all {entries.length}</Button></li>
+        <li key="rest">
+          <Button class="quiet" onClick={() => setWhole(true)}>
+            Show all {entries.length}
+          </Button>
+        </li>
       )}
     </>
   );

@@ -41,7 +41,9 @@ export class Reader extends Store<string> {
           autocomplete="name"
           maxLength={MAX_NAME}
           defaultValue={name}
-          onInput={(event) => { name = event.currentTarget.value.trim(); }}
+          onInput={(event) => {
+            name = event.currentTarget.value.trim();
+          }}
         />
       </>
     );
@@ -59,8 +61,14 @@ export function ReaderName({ reader, verb }: { reader: Reader; verb: string }) {
   const name = useStore(reader);
   return (
     <span class="small">
-      {name && <>{verb} <Isolated>{name}</Isolated> </>}
-      <Button class="quiet" onClick={() => void reader.ask()}>{name ? "Change" : reader.title}</Button>
+      {name && (
+        <>
+          {verb} <Isolated>{name}</Isolated>{" "}
+        </>
+      )}
+      <Button class="quiet" onClick={() => void reader.ask()}>
+        {name ? "Change" : reader.title}
+      </Button>
     </span>
   );
 }

@@ -27,7 +27,10 @@ export async function ask<Answer>(path: string, request: Request = {}): Promise<
 }
 
 // The answer of the service, unread.
-export async function answered(path: string, { method = "GET", query = {}, body }: Request = {}): Promise<Response> {
+export async function answered(
+  path: string,
+  { method = "GET", query = {}, body }: Request = {},
+): Promise<Response> {
   const headers: Record<string, string> = { Accept: JSON_TYPE };
   let content: BodyInit | null = null;
   if (body instanceof FormData) {
@@ -50,7 +53,8 @@ export async function answered(path: string, { method = "GET", query = {}, body 
 
 async function problemOf(response: Response): Promise<ServiceError> {
   const fallback = `The service answered ${response.status}.`;
-  if (!response.headers.get("Content-Type")?.includes("json")) return new ServiceError(fallback, response.status);
+  if (!response.headers.get("Content-Type")?.includes("json"))
+    return new ServiceError(fallback, response.status);
   const problem = (await response.json()) as Record<string, unknown>;
   const said = [problem.detail, problem.title].find((text) => typeof text === "string");
   return new ServiceError(typeof said === "string" ? said : fallback, response.status, problem);
