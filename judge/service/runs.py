@@ -48,7 +48,6 @@ from judge.study.reviews import (
     Event,
     ReviewVerdict,
 )
-from judge.study.view import judged_view
 from judge.types import JudgeError
 
 _MAX_NAME = 200
@@ -390,7 +389,6 @@ class StudyAnswer(PageModel):
     row: int
     study: RunStudy
     asked: AskedQuestion
-    view: dict[str, Any]
 
 
 StudyPlace = Annotated[int | None, InQuery(ge=0, le=2**40)]
@@ -413,7 +411,6 @@ def show_study(
         row=place,
         study=run_study(record, opened.rubric),
         asked=opened.asked.about(record),
-        view=judged_view(record, opened.rubric),
     )
     return Response(page_json(answer), media_type=JSON)
 

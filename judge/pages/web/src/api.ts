@@ -1756,9 +1756,6 @@ export interface StudyAnswer {
   row: number;
   study: RunStudy;
   asked: AskedQuestion;
-  view: {
-    [k: string]: unknown;
-  };
 }
 /**
  * The studies of a page in columns, with the filters of the list.

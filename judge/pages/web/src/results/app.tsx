@@ -64,8 +64,9 @@ export class App extends Store<AppState> {
   readonly #listings = new Latest();
   readonly #studies = new Latest();
   #listed: { key: string; listing: Listing } | null = null;
-  // The query of the newest change, whose list may not be there yet.
+  // The query of the newest change and the row of the newest step: they may not be drawn yet.
   #wanted: URLSearchParams;
+  #opening: number | null = null;
 
   private constructor(readonly view: View, state: AppState) {
     super(state);
@@ -121,15 +122,15 @@ export class App extends Store<AppState> {
     location.hash = this.addressOf(null);
   }
 
-  // The study that is so many rows further in the list, null where it ends.
-  rowAt(by: number): number | null {
-    const { rows, study } = this.state;
-    const place = study ? rows.indexOf(study.row) : -1;
+  // The row that is so many further in the list, null where it ends.
+  rowAt(by: number, from = this.state.study?.row ?? null): number | null {
+    const { rows } = this.state;
+    const place = from === null ? -1 : rows.indexOf(from);
     return place < 0 ? null : rows[place + by] ?? null;
   }
 
   async step(by: number): Promise<void> {
-    const row = this.rowAt(by);
+    const row = this.rowAt(by, this.#opening);
     if (row === null) return;
     this.#replaceAddress(this.state.listing.idOf(row));
     await this.#show(row);
@@ -184,11 +185,13 @@ export class App extends Store<AppState> {
       this.#replaceAddress(null);
     }
     if (this.state.study === null) return;
+    this.#opening = null;
     await this.view.returned?.();
     this.update({ study: null });
   }
 
   async #show(row: number): Promise<void> {
+    this.#opening = row;
     const study = await this.#studies.only(this.view.study(row));
     if (study) this.update({ study: { ...study, row }, lastOpened: row });
   }

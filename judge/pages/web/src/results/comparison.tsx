@@ -100,23 +100,24 @@ class ServiceData implements ComparisonData {
 
 export async function comparisonPage(show: (content: ComponentChildren) => void): Promise<ComponentChildren> {
   const data = isFile() ? new FileData() : new ServiceData();
-  if (!isFile()) show(<Announced heading="Comparing ..." />);
+  if (!isFile()) show(<Announced heading="Comparing ..." text="Thousands of studies take some minutes." />);
   try {
     const [overview, studies] = await Promise.all([data.overview(), data.studies()]);
     return <ResultsPage app={await App.start(new ComparisonView(overview, studies, data))} />;
   } catch (error) {
     if (isFile()) throw error;
     alarm(error);
-    return <Announced heading="These runs cannot be compared" />;
+    const text = "Choose other runs, or change what is compared.";
+    return <Announced heading="These runs cannot be compared" text={text} />;
   }
 }
 
 // The page of the service before there is a comparison.
-function Announced({ heading }: { heading: string }) {
+function Announced({ heading, text }: { heading: string; text: string }) {
   return (
     <>
       <header class="top"><h1>{heading}</h1><Links /></header>
-      <main id="main" />
+      <main id="main"><p role="status">{text}</p></main>
     </>
   );
 }
