@@ -229,11 +229,11 @@ def test_a_run_of_hostile_files_is_started_and_shown_as_text(
         page.set_input_files(f"[name={side}]", file)
     page.fill("[name=candidate_field]", "no_such_field")
     page.click("#start button.main")
-    page.wait_for_selector("#runs td:has-text('no_such_field')")
+    page.wait_for_selector("#runs .run:has-text('no_such_field')")
     page.fill("[name=candidate_field]", "")
     page.click("#start button.main")
     assert axe(page) == []
-    page.locator("tr:has(td:has-text('hostile')) a").first.click()
+    page.locator(".run:has-text('hostile'):has(input) a").first.click()
     ready(page)
     page.get_by_role("link", name=TAKEN).first.click()
     page.wait_for_selector("#study-title")
@@ -271,7 +271,7 @@ def test_a_run_is_checked_started_renamed_and_restored(
         page.fill("[name=class_field]", "site")
         page.fill("[name=model]", "alder")
         page.click("#start button.main")
-        link = page.locator("#runs tbody a")
+        link = page.locator("#runs .run:has(input) a")
         link.wait_for()
         (name,) = [run["id"] for run in service.client.get("/v1/runs").json()["runs"]]
         page.get_by_role("button", name=f"Rename {name}").click()
@@ -307,7 +307,9 @@ def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) ->
         runs = [
             run | ({"state": state} if state else {}) for run in answer.json()["runs"]
         ]
-        route.fulfill(response=answer, json={"runs": runs})
+        listed = answer.json() | {"runs": runs}
+        listed["look_again_after"] = 1 if state else None
+        route.fulfill(response=answer, json=listed)
 
     page.route("**/v1/runs", listed)
     opened(page, service.url)

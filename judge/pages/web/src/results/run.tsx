@@ -312,7 +312,7 @@ export function BarsFigure({ figure: { title, note, legend, rows } }: { figure: 
 }
 
 // A box of a figure. The policy of the page allows no style in the text of a page; a script may set it.
-function Box({ kind, from, width }: { kind: string; from: number | null; width: number }) {
+export function Box({ kind, from, width }: { kind: string; from: number | null; width: number }) {
   const style: Record<string, string> = { width: `${100 * width}%` };
   if (from !== null) style.left = `${100 * from}%`;
   return <span class={kind} style={style} />;
