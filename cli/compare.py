@@ -174,9 +174,8 @@ def compare(
 
     Give one RUN for each model and rubric. NAME=RUN names the model; otherwise it is the run's
     model, or comes from its file name. Runs that do not fit together are refused, with the option
-    that allows it. The folder of judge run stands for its runs. What runs/* finds beside the runs
-    is left out, with a note. Of runs of the same reports by different judges, --table disagreements
-    lists the errors that two of them see differently.
+    that allows it. The folder of judge run stands for its runs. Of runs of the same reports by
+    different judges, --table disagreements lists the errors that two of them see differently.
     """
     from judge.comparing.alignment import choices_of
     from judge.comparing.comparison import compare_runs
