@@ -10,16 +10,18 @@ from typing import Literal
 import click
 
 from judge.cli.options import (
-    PATH,
+    BOARD_TABLES,
+    FORMS,
     GroupedCommand,
     GroupedOption,
     SuggestingGroup,
     align_options,
     allow_option,
+    by_option,
     figures_options,
     format_option,
-    groupings,
     metric_file_options,
+    out_option,
     patient_option,
     read_metric_files,
     require,
@@ -41,7 +43,6 @@ from judge.types import JudgeError
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _statistics_option = partial(click.option, cls=GroupedOption, group="Statistics")
-_studies_option = partial(click.option, cls=GroupedOption, group="Studies")
 _sort_option = _output_option(
     "--sort",
     metavar="METRIC",
@@ -58,16 +59,7 @@ _model_info_option = _output_option(
 comparison_options = shared_options(
     [
         align_options,
-        _studies_option(
-            "--by",
-            multiple=True,
-            metavar="FIELD[,FIELD]",
-            callback=groupings,
-            help=(
-                "Also a leaderboard by this field (study_class, site, dataset, ...), one table for "
-                "each --by; a,b groups by combinations."
-            ),
-        ),
+        by_option("Also a leaderboard by this field, such as site.", group="Studies"),
         metric_file_options,
         resampling_options,
         _statistics_option(
@@ -97,7 +89,8 @@ comparison_options = shared_options(
         _statistics_option(
             "--flips",
             type=click.IntRange(min=100),
-            metavar="N",
+            metavar="FLIPS",
+            hidden=True,
             help=(
                 "Flips of each permutation test of means. Default: 10000, and for small p-values "
                 "200 for each test of the family, as far as that takes about a minute."
@@ -119,31 +112,37 @@ def check_tests(*, tests: bool, primary: str | None, family: str | None) -> None
         )
 
 
-@click.command("compare", cls=GroupedCommand)
+@click.command(
+    "compare",
+    cls=GroupedCommand,
+    rare={
+        "--metrics",
+        "--higher-is-better",
+        "--lower-is-better",
+        "--patient-field",
+        "--family",
+        "--model-info",
+        "--out",
+        "--common",
+    },
+    examples=[
+        "judge compare RUN OTHER --by study_class",
+        "judge compare A=RUN B=OTHER --table leaderboard --format csv",
+        "judge compare A=RUN B=SECOND --allow judge --table disagreements",
+    ],
+    page="docs/comparing.md",
+)
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @comparison_options
 @_model_info_option
-@table_option(
-    [
-        "summary",
-        "leaderboard",
-        "errors",
-        "tests",
-        "ranks",
-        "correlations",
-        "disagreements",
-    ],
+@table_option([*BOARD_TABLES, "disagreements"], group="Output")
+@figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
+@out_option(
+    "With --format rexrank: a CSV of all studies and of each group of --by here.",
     group="Output",
 )
-@figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
-@_output_option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="With --format rexrank: a CSV of all studies and of each group of --by here.",
-)
 @format_option(
-    ["table", "md", "latex", "csv", "json", "rexrank"],
+    [*FORMS, "rexrank"],
     text="csv has one table, rexrank has ReXrank's columns.",
     group="Output",
 )
@@ -175,14 +174,8 @@ def compare(
 
     Give one RUN for each model and rubric. NAME=RUN names the model; otherwise it is the run's
     model, or comes from its file name. Runs that do not fit together are refused, with the option
-    that allows it. The folder of judge run stands for its runs. What runs/* finds beside the runs
-    is left out, with a note. Of runs of the same reports by different judges, --table disagreements
-    lists the errors that two of them see differently.
-
-    \b
-    judge compare runs/* --by study_class
-    judge compare A=RUN B=RUN --by change --allow judge
-    judge compare first=RUN second=RUN --allow judge --table disagreements
+    that allows it. The folder of judge run stands for its runs. Of runs of the same reports by
+    different judges, --table disagreements lists the errors that two of them see differently.
     """
     from judge.comparing.alignment import choices_of
     from judge.comparing.comparison import compare_runs
@@ -251,22 +244,29 @@ def compare(
         print_document(document, form, data, table)
 
 
-@click.group("reproduce", cls=SuggestingGroup)
+@click.group(
+    "reproduce",
+    cls=SuggestingGroup,
+    examples=["judge reproduce challenge RUN --out challenge"],
+    page="docs/challenge.md",
+)
 def reproduce() -> None:
     """Make the figures and tables of a published evaluation from your own runs."""
 
 
 @reproduce.command(
-    "challenge", cls=GroupedCommand, short_help="Reproduce the ReXrank challenge."
+    "challenge",
+    cls=GroupedCommand,
+    short_help="Reproduce the ReXrank challenge.",
+    examples=["judge reproduce challenge RUN --out challenge"],
+    page="docs/challenge.md",
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @allow_option
 @metric_file_options
 @_sort_option
 @_model_info_option
-@_output_option(
-    "--out", type=PATH, metavar="DIR", required=True, help="The new folder."
-)
+@out_option("The new folder.", required=True, group="Output")
 @patient_option(group="Output")
 def challenge(
     *,

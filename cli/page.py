@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,15 +9,15 @@ import click
 
 from judge.cli.compare import check_tests, comparison_options
 from judge.cli.options import (
-    PATH,
     GroupedCommand,
-    GroupedOption,
-    only_option,
+    draw_option,
+    out_option,
     read_metric_files,
+    readers_option,
     require,
 )
 from judge.cli.output import note, note_once, tracked
-from judge.cli.validate import rated_studies, readers_option, validation_options
+from judge.cli.validate import rated_studies, validation_options
 from judge.figures import COMPARISON_FIGURES, usual
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from judge.comparing.metric_files import MetricFile
     from judge.stats.significance import Resampling
 
-_output_option = partial(click.option, cls=GroupedOption, group="Output")
 _OF_COMPARISONS = (
     "allow",
     "common",
@@ -44,19 +42,44 @@ _OF_VALIDATIONS = ("epsilon", "random_readers", "level")
 _OF_BOTH = ("files", "higher", "lower", "patient_field", "resamples", "seed")
 
 
-@click.command("page", cls=GroupedCommand)
-@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
-@_output_option(
-    "--out",
-    type=PATH,
-    metavar="PATH",
-    required=True,
-    help="The file, if it ends in .html; else a folder of pages with an index.",
+@click.command(
+    "page",
+    cls=GroupedCommand,
+    rare=[
+        "--allow",
+        "--common",
+        "--metrics",
+        "--higher-is-better",
+        "--lower-is-better",
+        "--patient-field",
+        "--tests",
+        "--primary",
+        "--family",
+        "--sort",
+        "--epsilon",
+        "--random-readers",
+        "--level",
+        "--draw",
+    ],
+    examples=[
+        "judge page RUN --out run.html",
+        "judge page RUN OTHER --by study_class --out models.html",
+        "judge page RUN --readers readers --out validation.html",
+        "judge page RUN OTHER --out site",
+    ],
+    page="docs/auditing.md",
 )
-@readers_option(is_required=False)
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
+@out_option(
+    "The file, if it ends in .html; else a folder of pages with an index.",
+    metavar="FILE|DIR",
+    required=True,
+    group="Output",
+)
+@readers_option(group="Readers")
 @comparison_options
 @validation_options
-@only_option(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
+@draw_option(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
 def page(
     *,
     runs: tuple[str, ...],
@@ -93,12 +116,6 @@ def page(
 
     The options are those of judge compare and judge validate. A folder has no comparison if the
     runs cannot be compared; a note says why. The folder of judge run stands for its runs.
-
-    \b
-    judge page RUN --out run.html
-    judge page runs/* --by study_class --out models.html
-    judge page RUN --readers readers --out validation.html
-    judge page runs/* --out site
     """
     from judge.comparing.alignment import COMPARED_AXES, choices_of
     from judge.comparing.run_arguments import chosen_runs

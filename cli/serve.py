@@ -16,6 +16,7 @@ from judge.cli.options import (
     GroupedCommand,
     GroupedOption,
     cache_option,
+    concurrency_option,
     key_values,
 )
 from judge.cli.output import note
@@ -26,7 +27,12 @@ _address_option = partial(click.option, cls=GroupedOption, group="Address")
 _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
 
 
-@click.command("serve", cls=GroupedCommand)
+@click.command(
+    "serve",
+    cls=GroupedCommand,
+    examples=["judge serve RUN", "judge serve --offer gpt-6-luna --budget 50"],
+    page="docs/auditing.md",
+)
 @click.argument("named", type=PATH, nargs=-1, metavar="[RUN]...")
 @_address_option(
     "--host",
@@ -38,7 +44,7 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
 @_address_option(
     "--port",
     type=click.IntRange(0, 65535),
-    metavar="N",
+    metavar="PORT",
     default=8321,
     show_default=True,
     help="The port to listen at; 0 takes a free one.",
@@ -61,10 +67,10 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
     ),
 )
 @_runs_option(
-    "--allow-judge",
+    "--offer",
     "judges",
     multiple=True,
-    metavar="NAME[=URL]",
+    metavar="JUDGE[=URL]",
     callback=key_values(),
     help="A judge that clients may ask beside the built-in one (repeatable).",
 )
@@ -72,18 +78,17 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
     "--budget",
     "budgets",
     multiple=True,
-    metavar="[NAME=]DOLLARS",
+    metavar="[JUDGE=]DOLLARS",
     callback=key_values(),
-    help="The most that an allowed judge may cost in all, also after a restart (repeatable).",
-)
-@_runs_option(
-    "--concurrency",
-    type=POSITIVE_INTEGER,
-    metavar="N",
     help=(
-        "How many questions of POST /v1/annotations a model behind an API is sent at a time. "
-        "Default: as many as come, up to 256."
+        "The most that all runs of an offered judge may cost together, also after a restart "
+        "(repeatable). (--max-cost of judge RUBRIC limits one command.)"
     ),
+)
+@concurrency_option(
+    "The most requests at a time to a model behind an API for POST /v1/annotations. Default: as "
+    "many as come, up to 256.",
+    group="Runs",
 )
 @cache_option(group="Runs")
 @_runs_option(
@@ -111,10 +116,6 @@ def serve(
 
     Shows each RUN and the runs of --runs, also while they are judged. /openapi.json describes the
     REST API. Runs that were cut off are continued.
-
-    \b
-    judge serve judge-runs/maira2-green
-    judge serve --allow-judge gpt-6-luna --budget 50
     """
     from judge.address import is_loopback
     from judge.files import WRITING, is_there

@@ -13,15 +13,14 @@ import click
 from judge.cli.options import (
     GroupedCommand,
     GroupedOption,
-    OptionDecorator,
     figures_options,
-    format_option,
     metric_file_options,
+    output_options,
     read_metric_files,
+    readers_option,
     require,
     resampling_options,
     shared_options,
-    table_option,
 )
 from judge.cli.output import (
     print_document,
@@ -36,20 +35,6 @@ if TYPE_CHECKING:
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
-
-
-def readers_option(*, is_required: bool) -> OptionDecorator:
-    """Return `--readers`: the runs of radiologists."""
-    return _readers_option(
-        "--readers",
-        multiple=True,
-        metavar="[NAME=]RUN",
-        required=is_required,
-        help=(
-            "A reader's run of the same reports, from judge import, or a folder of them "
-            "(repeatable)."
-        ),
-    )
 
 
 validation_options = shared_options(
@@ -104,14 +89,29 @@ def rated_studies(
     return align_raters(judges, humans, metrics, patient_field, level)
 
 
-@click.command("validate", cls=GroupedCommand)
+@click.command(
+    "validate",
+    cls=GroupedCommand,
+    rare={
+        "--metrics",
+        "--higher-is-better",
+        "--lower-is-better",
+        "--patient-field",
+        "--random-readers",
+    },
+    examples=[
+        "judge validate RUN --readers readers --format md",
+        "judge validate RUN --readers readers --table disagreements",
+    ],
+    page="docs/trust.md",
+)
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
-@readers_option(is_required=True)
+@readers_option(required=True, group="Readers")
 @validation_options
 @metric_file_options
 @resampling_options
 @figures_options(VALIDATION_FIGURES, usual(VALIDATION_FIGURES), group="Output")
-@table_option(
+@output_options(
     [
         "judges",
         "agreement",
@@ -127,9 +127,6 @@ def rated_studies(
         "disagreements",
     ],
     group="Output",
-)
-@format_option(
-    ["table", "md", "latex", "csv", "json"], text="csv has one table.", group="Output"
 )
 def validate(
     *,
@@ -156,10 +153,6 @@ def validate(
     significant errors and on the highest severity; differences between judges; bias and limits of
     agreement; the alternative-annotator test. docs/trust.md explains each number. With
     --table disagreements, the errors that a judge and a reader, or two judges, see differently.
-
-    \b
-    judge validate RUN --readers readers
-    judge validate RUN --readers readers --table disagreements
     """
     from judge.figures.files import check_figures, draw_figures
     from judge.figures.validation import validation_figures

@@ -11,7 +11,7 @@ import click
 
 from judge import plugins, rubrics
 from judge.cli import command_groups, main
-from judge.cli.options import grouped_help, show_rare
+from judge.cli.options import HelpEnd, grouped_help, shown_rare
 
 _FOLDER = "reference/commands/"
 _NO_GROUP = "Help"
@@ -100,6 +100,7 @@ def _judging(root: click.Context, names: list[str]) -> str:
     ]
     for title, rows in _records(context).items():
         parts += [f"## {title}", _options(rows)]
+    parts += _end(context.command)
     return "\n\n".join(parts)
 
 
@@ -122,12 +123,23 @@ def _page(context: click.Context) -> Iterator[str]:
     for title, rows in _records(context).items():
         yield f"## {title}"
         yield _options(rows)
+    yield from _end(command)
+
+
+def _end(command: click.Command) -> Iterator[str]:
+    """Yield the examples of a command and the page of the documentation."""
+    if isinstance(command, HelpEnd):
+        lines = "\n".join(command.examples)
+        page = command.page.removeprefix("docs/")
+        yield "## Examples"
+        yield f"```text\n{lines}\n```"
+        yield f"More: [{command.page}](../../{page})."
 
 
 def _records(context: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return the options as --help-all prints them, by their heading."""
-    show_rare(context.command)
-    groups = grouped_help(context)
+    with shown_rare(context.command):
+        groups = grouped_help(context)
     return {title: records for title, records in groups.items() if title != _NO_GROUP}
 
 
@@ -146,7 +158,9 @@ def _options(rows: list[tuple[str, str]]) -> str:
     """Return a list of options with what they say; each has an anchor, `#--judge`."""
     lines = ['<dl class="options">']
     for left, right in rows:
-        name = max(re.findall(r"-[a-zA-Z0-9-]+", left.split(" ")[0] or left), key=len)
+        names = re.findall(r"(?<!\w)--[a-z][a-z-]*|(?<!\w)-\w\b", left)
+        # The first long name; the short one stands before it.
+        name = next((name for name in names if name.startswith("--")), names[0])
         lines.append(f'<dt id="{name}"><code>{html.escape(left)}</code></dt>')
         lines.append(f"<dd>{as_html(right)}</dd>")
     return "\n".join([*lines, "</dl>"])

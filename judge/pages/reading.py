@@ -30,7 +30,10 @@ CONTEXT = frozenset((*CONTEXT_FIELDS, *_MORE.split()))
 """The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
 model, such as a rating, a score or a class, or name the author of the candidate."""
 State = Literal["new", "begun", "done", "not judged"]
-_NOT_DRAWN = "No studies are drawn for reading yet: judge sample RUN -n 100 draws them at random."
+_NOT_DRAWN = (
+    "No studies are drawn for reading yet: judge readers sample RUN --limit 100 draws them at "
+    "random."
+)
 _NO_PRACTICE = "This rubric has no practice studies."
 _NO_DEFINITIONS = "This rubric does not define its labels further."
 

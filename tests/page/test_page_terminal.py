@@ -59,6 +59,6 @@ def test_of_a_run_without_a_score_the_list_says_why(tmp_path: Path) -> None:
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["u-1", "normal", "unparsed", "truncated", "no", "end"] in lines
     assert ["f-1", "normal", "failed", "timeout", "no", "answer"] in lines
-    one = CliRunner().invoke(main, ["audit", str(tmp_path / "run"), "--worst", "1"])
+    one = CliRunner().invoke(main, ["audit", str(tmp_path / "run"), "--rows", "1"])
     assert "u-1" in one.stdout
     assert "f-1" not in one.stdout

@@ -82,7 +82,16 @@ def test_what_is_given_decides_which_page_it_is(
 ) -> None:
     run = judged_examples
     readings = EXAMPLES / "readers" / "readings.csv"
-    words = ("import", "tidy", readings, "--section", "findings", "--out", "readers")
+    words = (
+        "readers",
+        "import",
+        "tidy",
+        readings,
+        "--section",
+        "findings",
+        "--out",
+        "readers",
+    )
     assert invoke(*words).exit_code == 0
     readers = ("--readers", "readers")
     for words, view in (

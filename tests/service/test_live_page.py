@@ -35,7 +35,7 @@ def slow() -> Iterator[FaultServer]:
 
 @pytest.fixture
 def service(tmp_path: Path, slow: FaultServer) -> Iterator[Served]:
-    with Served(tmp_path, "--allow-judge", f"{MODEL}={slow.url}") as running:
+    with Served(tmp_path, "--offer", f"{MODEL}={slow.url}") as running:
         yield running
 
 

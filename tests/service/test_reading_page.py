@@ -531,7 +531,7 @@ def test_twenty_hostile_studies_are_read_by_keyboard_alone(
         (tmp_path / f"{name}.json").write_text(json.dumps(reports), "utf-8")
     for command in (
         ("green", "preds.json", "refs.json", "--out", "mine"),
-        ("sample", "mine", "-n", "20"),
+        ("readers", "sample", "mine", "-n", "20"),
     ):
         program = [sys.executable, "-m", "judge", *command]
         # Studies that cannot be judged are read all the same.

@@ -27,7 +27,7 @@ def two(tmp_path: Path, slow: FaultServer) -> Iterator[tuple[Served, Served]]:
     folders = [tmp_path / name for name in ("first", "second")]
     for folder in folders:
         folder.mkdir()
-    options = ("--runs", tmp_path / "runs", "--allow-judge", f"{MODEL}={slow.url}")
+    options = ("--runs", tmp_path / "runs", "--offer", f"{MODEL}={slow.url}")
     options += ("--cache", tmp_path / "cache")
     with Served(folders[0], *options) as first, Served(folders[1], *options) as second:
         yield first, second
