@@ -16,7 +16,7 @@ from judge.stats.metric import REXRANK_COLUMNS, Metric
 from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
 from judge.studies.load import load
-from judge.tables.forms import latex, rows_as_csv
+from judge.tables.forms import latex, latex_row, latex_tabular, rows_as_csv
 from judge.tables.kinds import figure_kind, printed
 from judge.text import number
 from judge.types import JudgeError
@@ -137,22 +137,16 @@ def _table(
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
     cells = {metric.name: _column(frame, metric, models) for metric in metrics}
     labels = [latex(metric.label) for metric in metrics]
-    rows = [["model", *labels]]
+    body = []
     for model in models:
         figures = [column[model] for column in cells.values()]
-        rows.append([latex(model), *figures])
-    head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
-    begin = rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}"
-    lines = [
-        begin,
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join([f"% {title}", *lines])
+        body.append(latex_row([latex(model), *figures]))
+    return latex_tabular(
+        title=title,
+        columns="l" + "r" * len(metrics),
+        head=[latex_row(["model", *labels])],
+        body=body,
+    )
 
 
 def _column(

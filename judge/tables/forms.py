@@ -237,24 +237,44 @@ def _latex_table(table: Table) -> str:
             if _value(values[index]) in best[index]:
                 cell = rf"\textbf{{{cell}}}"
             cells.append(cell)
-        body.append(_latex_row(cells))
-    columns = "l" * n_left + "r" * n_right
+        body.append(latex_row(cells))
     head = [latex(label) for label in table.head]
     if table.blocks:
         head = [latex(column.heading_in_block) for column in table.columns]
+    return latex_tabular(
+        title=table.title,
+        columns="l" * n_left + "r" * n_right,
+        head=[*_latex_blocks(table), latex_row(head)],
+        body=body,
+        note=table.note,
+    )
+
+
+def latex_tabular(
+    *,
+    title: str,
+    columns: str,
+    head: Sequence[str],
+    body: Sequence[str],
+    note: str = "",
+) -> str:
+    """Return rows of LaTeX as a `tabular` with the rules of booktabs.
+
+    `columns` says how each is aligned, as `lrr`. The title before it and the note after it are
+    comments, whose text need not be LaTeX.
+    """
     lines = [
-        f"% {_one_line(table.title)}",
+        f"% {_one_line(title)}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        *_latex_blocks(table),
-        _latex_row(head),
+        *head,
         r"\midrule",
         *body,
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    if table.note:
-        lines.append(f"% {_one_line(table.note)}")
+    if note:
+        lines.append(f"% {_one_line(note)}")
     return "\n".join(lines)
 
 
@@ -273,7 +293,7 @@ def _latex_blocks(table: Table) -> list[str]:
         else:
             cells += [""] * n
         first = last + 1
-    return [_latex_row(cells), " ".join(rules)]
+    return [latex_row(cells), " ".join(rules)]
 
 
 def _value(cell: Cell) -> float | None:
@@ -297,7 +317,8 @@ def _best(table: Table, index: int) -> set[float]:
     return {min(values)}
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def latex_row(cells: Sequence[str]) -> str:
+    """Return cells of LaTeX as a row of a table."""
     line = " & ".join(cells) + r" \\"
     # What ends the row before would take these as an argument or a star of its own.
     if line.startswith(("[", "*")):

@@ -85,14 +85,16 @@ def test_a_server_that_dies_is_started_again_and_all_is_answered_once(
     monkeypatch.setenv("STANDIN_DELAY", "0.05")
     tally = tmp_path / "tally"
     monkeypatch.setenv("STANDIN_TALLY", str(tally))
-    questions = [f"question {number}" for number in range(20)]
+    # Each start answers 6 or 7 and then falls over with at most 2 in flight: the third has
+    # at most 6 left, and stays up.
+    questions = [f"question {number}" for number in range(18)]
 
     async def one(server: Server, question: str) -> str:
         asked = {"model": "m", "messages": [{"role": "user", "content": question}]}
         return (await server.ask(asked)).text
 
     async def work(server: Server) -> list[str]:
-        places = asyncio.Semaphore(6)
+        places = asyncio.Semaphore(2)
 
         async def limited(question: str) -> str:
             async with places:
@@ -108,7 +110,7 @@ def test_a_server_that_dies_is_started_again_and_all_is_answered_once(
     assert "the stand-in fell over" in again[0]
     assert starts(made.server) == 3
     # Only what was in flight at a loss can have been answered to nobody.
-    assert len(tally.read_text("utf-8").splitlines()) <= len(questions) + 2 * 6
+    assert len(tally.read_text("utf-8").splitlines()) <= len(questions) + 2 * 2
     assert not below(os.getpid())
 
 
