@@ -119,7 +119,7 @@ def main() -> None:
     url = pipe.recv()
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
-        allowed = ("--allow-judge", f"{MODEL}={url}")
+        allowed = ("--offer", f"{MODEL}={url}")
         with Served(Path(folder), *allowed) as service:
             path = f"{service.url}/v1/annotations"
             once = argparse.Namespace(clients=1, rounds=1, pause=0.0)

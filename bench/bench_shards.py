@@ -81,7 +81,7 @@ def main() -> None:
         shards = [f"s{at}" for at in range(1, 9)]
         for at, out in enumerate(shards, 1):
             timed(work, *green, "--shard", f"{at}/8", "--out", out)
-        show("merge of 8", "merge", *shards, "--out", "merged")
+        show("merge of 8", "runs", "merge", *shards, "--out", "merged")
         for name in FILES:
             assert (work / "whole" / name).read_bytes() == (
                 work / "merged" / name

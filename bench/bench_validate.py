@@ -89,6 +89,7 @@ def readings(work: Path, folder: Path, readers: int) -> list[str]:
                         [record["study_id"], f"r{reader}", "", "", 0, "", *texts]
                     )
     run(
+        "readers",
         "import",
         "tidy",
         "readings.csv",

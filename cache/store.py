@@ -306,6 +306,11 @@ def _byte_of(key: str) -> int:
     return int(key[-16:], 16) % 2**62  # the largest offset in a file
 
 
+def size_of(folder: Path) -> int:
+    """Return how many bytes the cache in a folder takes."""
+    return sum(file.stat().st_size for file in folder.glob(f"{_DATABASE}*"))
+
+
 def described(
     folder: Path, *, must_exist: bool
 ) -> tuple[dict[str, Any], list[DamagedAnswer]]:
@@ -318,13 +323,12 @@ def described(
             for answer in intact(cache.iterate(), damaged):
                 models[ascii(answer.model)[1:-1]] += 1
                 times.append(answer.time.astimezone(UTC).isoformat(timespec="seconds"))
-    files = folder.glob(f"{_DATABASE}*")
     data = {
         "place": str(folder),
         "key version": VERSION,
         "entries": models.total(),
         "unreadable": len(damaged),
-        "bytes": sum(file.stat().st_size for file in files),
+        "bytes": size_of(folder),
         "oldest": min(times, default=None),
         "newest": max(times, default=None),
         "models": dict(models.most_common()),

@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import click
 
 from judge import plugins, rubrics
-from judge.cli.options import SuggestingGroup
+from judge.cli.options import VERBOSE, SuggestingGroup, renamed
 from judge.plugins import NAME
 from judge.types import JudgeError
 
@@ -34,13 +35,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "look:audit",
             "Show a study with its errors, or list the worst studies.",
         ),
+        "rates": (
+            "look:rates",
+            "Show a run's rates by any field, or corrected by readers.",
+        ),
         "errors": (
             "look:errors",
             "List the errors that recur in a run or differ between two.",
-        ),
-        "rates": (
-            "look:rates",
-            "Show a run's rates by any field, or corrected by readings.",
         ),
         "serve": (
             "serve:serve",
@@ -53,10 +54,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "compare:compare",
             "Rank models on the same studies and test differences.",
         ),
-        "metrics": (
-            "metrics:metrics",
-            "Compute BLEU, BERTScore, RadGraph-F1 and other metrics.",
-        ),
         "gate": (
             "gate:gate",
             "Fail in CI if a model, or a judge, has changed for the worse.",
@@ -65,41 +62,58 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "compare:reproduce",
             "Make the figures and tables of a challenge.",
         ),
-        "panel": ("runs:panel", "Combine the runs of several judges into one."),
-        "merge": ("runs:merge", "Join the shards of a set of studies into one run."),
+        "metrics": (
+            "metrics:metrics",
+            "Compute BLEU, BERTScore, RadGraph-F1 and other metrics.",
+        ),
     },
     "Trust the judge": {
-        "import": ("readers:import_", "Import radiologists' annotations as runs."),
         "validate": (
             "validate:validate",
             "Measure how well judges agree with readers.",
         ),
-        "sample": ("readers:sample", "Draw a random sample of studies for readers."),
+        "readers": (
+            "readers:readers",
+            "Draw studies for radiologists; import or export what they read.",
+        ),
         "stress": ("stress:stress", "Test a judge with known errors."),
     },
-    "Keep track of runs, answers and prompts": {
-        "runs": ("runs:runs", "List runs, or export the reviews of one."),
-        "rescore": (
-            "runs:rescore",
-            "Read a run's answers again with the current parser.",
+    "Keep runs and answers": {
+        "runs": (
+            "runs:runs",
+            "List, merge, combine, read again, export or delete runs.",
         ),
         "cite": ("runs:cite", "Write the methods text and the references for a paper."),
         "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
         "batch": ("cache:batch", "List or cancel the batches of runs."),
-        "prompts": (
-            "prompts:prompts",
-            "List or show prompts, or fetch an official one.",
-        ),
+    },
+    "Set up": {
         "examples": (
             "prompts:examples",
             "Copy example studies here, to try things out.",
+        ),
+        "doctor": (
+            "doctor:doctor",
+            "Show what is installed, which keys are set and what ends soon.",
+        ),
+        "prompts": (
+            "prompts:prompts",
+            "List or show prompts, or fetch an official one.",
         ),
     },
 }
 """Heading -> command -> its function as MODULE:NAME, and its one line in the help.
 
-A new command is one line here. The rubrics stand at the top, before `check`.
+A new command is one line here. The rubrics stand at the top, before `run`.
 """
+MOVED = {
+    "import": ("readers", "import"),
+    "sample": ("readers", "sample"),
+    "merge": ("runs", "merge"),
+    "panel": ("runs", "panel"),
+    "rescore": ("runs", "rescore"),
+}
+"""Commands of the last version -> the words that name them now. They work, with a note."""
 _COMMANDS: dict[str, tuple[str, str]] = {}
 for _group in COMMANDS.values():
     _COMMANDS |= _group
@@ -160,15 +174,33 @@ class _Commands(SuggestingGroup):
 
         return command_for(rubrics.load(cmd_name))
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command, also by its name in the last version."""
+        old = args[0]
+        if old not in MOVED or old in rubrics.names():
+            return super().resolve_command(ctx, args)
+        words = MOVED[old]
+        renamed(f"judge {old}", f"judge {' '.join(words)}")
+        group = self.get_command(ctx, words[0])
+        assert isinstance(group, click.Group)
+        command = group.get_command(ctx, words[1])
+        return " ".join(words), command, args[1:]
+
     def format_commands(
         self,
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
         """List the commands in their groups, without importing them."""
+        formatter.write("\n")
+        # No blank lines between the groups, so that the whole list fits a screen.
         for title, names in command_groups().items():
-            with formatter.section(title):
-                formatter.write_dl([(name, _short_help(name)) for name in names])
+            formatter.write(f"{title}:\n")
+            formatter.indent()
+            formatter.write_dl([(name, _short_help(name)) for name in names])
+            formatter.dedent()
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
         with _user_errors():
@@ -202,6 +234,9 @@ def _user_errors() -> Iterator[None]:
         click.echo("Interrupted.", err=True)
         sys.exit(_INTERRUPTED)
     except JudgeError as error:
+        context = click.get_current_context(silent=True)
+        if context is not None and context.meta.get(VERBOSE):
+            traceback.print_exception(error)
         raise _UserError(str(error)) from error
     except UnicodeEncodeError as error:
         text = error.object[error.start : error.end][:1]
@@ -229,15 +264,19 @@ def _drop_output() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=_Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
+    examples=["judge examples", "judge green examples/preds.json examples/refs.json"],
+    page="docs/index.md",
+)
 @click.version_option(None, "-V", "--version", package_name=NAME, prog_name="judge")
 def main() -> None:
     """Find out what radiology report-generation models get wrong.
 
     A judge compares each candidate report with the radiologist's reference and lists its errors.
-    Start with:
-
-    \b
-        judge examples
-        judge green examples/preds.json examples/refs.json
+    Begin with the examples below; judge COMMAND --help says more of a command.
     """

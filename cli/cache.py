@@ -17,10 +17,13 @@ from judge.cli.options import (
     FiniteRange,
     GroupedCommand,
     SuggestingGroup,
+    base_url_option,
     cache_option,
     format_option,
+    output_options,
+    yes_option,
 )
-from judge.cli.output import note, print_document
+from judge.cli.output import note, print_document, warn
 from judge.tables.document import Column, Document, Table
 from judge.tables.kinds import Kind
 
@@ -29,7 +32,12 @@ if TYPE_CHECKING:
     from judge.cache.answers import DamagedAnswer, KeptAnswer
 
 
-@click.group("cache", cls=SuggestingGroup)
+@click.group(
+    "cache",
+    cls=SuggestingGroup,
+    examples=["judge cache info"],
+    page="docs/judging.md",
+)
 def cache() -> None:
     """Inspect, extend or prune the cached answers.
 
@@ -38,7 +46,11 @@ def cache() -> None:
 
 
 @cache.command(
-    "info", cls=GroupedCommand, short_help="Show size, models and damaged entries."
+    "info",
+    cls=GroupedCommand,
+    short_help="Show size, models and damaged entries.",
+    examples=["judge cache info --check"],
+    page="docs/judging.md",
 )
 @cache_option()
 @click.option(
@@ -46,7 +58,7 @@ def cache() -> None:
     is_flag=True,
     help="Name the damaged entries; exit with code 1 if there are any.",
 )
-@format_option(["table", "json"])
+@format_option()
 def info(*, cache: Path | None, check: bool, form: str) -> None:
     """Show where the cache is, how many answers it has, and of which models.
 
@@ -64,7 +76,11 @@ def info(*, cache: Path | None, check: bool, form: str) -> None:
 
 
 @cache.command(
-    "import", cls=GroupedCommand, short_help="Add answers of runs or other caches."
+    "import",
+    cls=GroupedCommand,
+    short_help="Add answers of runs or other caches.",
+    examples=["judge cache import RUN"],
+    page="docs/judging.md",
 )
 @click.argument("sources", nargs=-1, metavar="FOLDER...", required=True)
 @cache_option()
@@ -108,7 +124,13 @@ def _answers_in(folder: Path) -> Iterator[KeptAnswer | DamagedAnswer]:
         yield from source.iterate()
 
 
-@cache.command("prune", cls=GroupedCommand, short_help="Remove answers for good.")
+@cache.command(
+    "prune",
+    cls=GroupedCommand,
+    short_help="Remove answers for good.",
+    examples=["judge cache prune --older-than 365 --judge-model gpt-4o --yes"],
+    page="docs/judging.md",
+)
 @cache_option()
 @click.option(
     "--older-than",
@@ -116,8 +138,13 @@ def _answers_in(folder: Path) -> Iterator[KeptAnswer | DamagedAnswer]:
     metavar="DAYS",
     help="Answers that are older than this.",
 )
-@click.option("--model", metavar="NAME", help="Answers of this model.")
-@click.option("--yes", is_flag=True, help="Remove without asking.")
+@click.option(
+    "--judge-model",
+    "model",
+    metavar="NAME",
+    help="Answers of this model, as judge cache info names it.",
+)
+@yes_option("Remove without asking.")
 def prune(
     *,
     cache: Path | None,
@@ -127,14 +154,14 @@ def prune(
 ) -> None:
     """Remove answers for good; they would have to be paid for again.
 
-    With both --older-than and --model, those that are both are removed.
+    With both --older-than and --judge-model, those that are both are removed.
     """
     from judge.cache import place
     from judge.cache.answers import intact
     from judge.cache.store import CompletionCache
 
     if older_than is None and model is None:
-        raise click.UsageError("give --older-than, --model or both")
+        raise click.UsageError("give --older-than, --judge-model or both")
     limit = datetime.now(UTC) - timedelta(days=older_than or 0)
     folder = place(cache, os.environ)
     with CompletionCache(folder, must_exist=True) as opened:
@@ -152,22 +179,33 @@ def prune(
 def _end(damaged: Sequence[DamagedAnswer]) -> None:
     """Name the damaged entries; exit with code 1 if there are any."""
     for answer in damaged[:20]:
-        note(f"{answer.name}: {answer.reason}")
+        warn(f"{answer.name}: {answer.reason}")
     if damaged:
-        note(f"{len(damaged):,} entries cannot be read")
+        warn(f"{len(damaged):,} entries cannot be read")
         sys.exit(1)
     sys.exit(0)
 
 
-@click.group("batch", cls=SuggestingGroup)
+@click.group(
+    "batch",
+    cls=SuggestingGroup,
+    examples=["judge batch list"],
+    page="docs/judging.md",
+)
 def batch() -> None:
     """List or cancel the batches that `judge RUBRIC ... --batch` made."""
 
 
-@batch.command("list", cls=GroupedCommand, short_help="List the batches.")
+@batch.command(
+    "list",
+    cls=GroupedCommand,
+    short_help="List the batches.",
+    examples=["judge batch list"],
+    page="docs/judging.md",
+)
 @cache_option()
-@format_option(["table", "json"])
-def list_(*, cache: Path | None, form: str) -> None:
+@output_options(["batches"])
+def list_(*, cache: Path | None, table: tuple[str, ...], form: str) -> None:
     """List the batches, the oldest first, in the state in which a command last saw them."""
     with _ledger(cache) as ledger:
         batches = ledger.batches()
@@ -195,15 +233,20 @@ def list_(*, cache: Path | None, form: str) -> None:
         Column("answered", kind=Kind.COUNT),
     ]
     document = Document(tables=[Table("batches", "Batches", head, rows)])
-    print_document(document, form, [asdict(batch) for batch in batches])
+    print_document(document, form, [asdict(batch) for batch in batches], table)
 
 
-@batch.command("cancel", cls=GroupedCommand, short_help="Cancel a batch.")
+@batch.command(
+    "cancel",
+    cls=GroupedCommand,
+    short_help="Cancel a batch.",
+    examples=["judge batch cancel batch_68f0"],
+    page="docs/judging.md",
+)
 @click.argument("batch_id", metavar="ID")
-@click.option(
-    "--base-url",
-    metavar="URL",
-    help="The server that has the batch, as when it was sent. Default: the provider's own.",
+@base_url_option(
+    "The server that has the batch, as when it was sent. Default: the provider's own.",
+    multiple=False,
 )
 @cache_option()
 def cancel_(*, batch_id: str, base_url: str | None, cache: Path | None) -> None:

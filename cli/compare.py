@@ -9,17 +9,19 @@ from typing import Literal
 import click
 
 from judge.cli.options import (
+    BOARD_TABLES,
+    FORMS,
     NEW_FILE,
-    PATH,
     GroupedCommand,
     GroupedOption,
     SuggestingGroup,
     align_options,
     allow_option,
+    by_option,
     figures_options,
     format_option,
-    groupings,
     metric_file_options,
+    out_option,
     patient_option,
     read_metric_files,
     require,
@@ -41,7 +43,6 @@ from judge.figures import COMPARISON_FIGURES, usual
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _statistics_option = partial(click.option, cls=GroupedOption, group="Statistics")
-_studies_option = partial(click.option, cls=GroupedOption, group="Studies")
 _figures_options = shared_options(
     [
         _output_option(
@@ -62,19 +63,28 @@ _figures_options = shared_options(
 """What both commands take: `sort`, `model_info`."""
 
 
-@click.command("compare", cls=GroupedCommand)
+@click.command(
+    "compare",
+    cls=GroupedCommand,
+    rare={
+        "--metrics",
+        "--higher-is-better",
+        "--lower-is-better",
+        "--patient-field",
+        "--family",
+        "--model-info",
+        "--out",
+        "--common",
+    },
+    examples=[
+        "judge compare RUN OTHER --by study_class",
+        "judge compare A=RUN B=OTHER --table leaderboard --format csv",
+    ],
+    page="docs/comparing.md",
+)
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @align_options
-@_studies_option(
-    "--by",
-    multiple=True,
-    metavar="FIELD[,FIELD]",
-    callback=groupings,
-    help=(
-        "Also a leaderboard by this field (study_class, site, dataset, ...), one table for each "
-        "--by; a,b groups by combinations."
-    ),
-)
+@by_option("Also a leaderboard by this field, such as site.", group="Studies")
 @metric_file_options
 @resampling_options
 @_statistics_option(
@@ -100,17 +110,15 @@ _figures_options = shared_options(
 @_statistics_option(
     "--flips",
     type=click.IntRange(min=100),
-    metavar="N",
+    metavar="FLIPS",
+    hidden=True,
     help=(
         "Flips of each permutation test of means. Default: 10000, and for small p-values 200 for "
         "each test of the family, as far as that takes about a minute."
     ),
 )
 @_figures_options
-@table_option(
-    ["summary", "leaderboard", "errors", "tests", "ranks", "correlations"],
-    group="Output",
-)
+@table_option(BOARD_TABLES, group="Output")
 @figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
 @_output_option(
     "--html",
@@ -118,14 +126,12 @@ _figures_options = shared_options(
     metavar="FILE",
     help="Write a page with leaderboard, figures and studies.",
 )
-@_output_option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="With --format rexrank: a CSV of all studies and of each group of --by here.",
+@out_option(
+    "With --format rexrank: a CSV of all studies and of each group of --by here.",
+    group="Output",
 )
 @format_option(
-    ["table", "md", "latex", "csv", "json", "rexrank"],
+    [*FORMS, "rexrank"],
     text="csv has one table, rexrank has ReXrank's columns.",
     group="Output",
 )
@@ -160,10 +166,6 @@ def compare(
     model, or comes from its file name. Runs that do not fit together are refused, with the option
     that allows it. The folder of judge run stands for its runs. What runs/* finds beside the runs
     is left out, with a note.
-
-    \b
-    judge compare runs/* --by study_class --html models.html
-    judge compare A=RUN B=RUN --by change --allow judge
     """
     from judge.comparing.alignment import choices_of
     from judge.comparing.comparison import compare_runs, records
@@ -244,21 +246,28 @@ def compare(
         print_document(document, form, data, table)
 
 
-@click.group("reproduce", cls=SuggestingGroup)
+@click.group(
+    "reproduce",
+    cls=SuggestingGroup,
+    examples=["judge reproduce challenge RUN --out challenge"],
+    page="docs/challenge.md",
+)
 def reproduce() -> None:
     """Make the figures and tables of a published evaluation from your own runs."""
 
 
 @reproduce.command(
-    "challenge", cls=GroupedCommand, short_help="Reproduce the ReXrank challenge."
+    "challenge",
+    cls=GroupedCommand,
+    short_help="Reproduce the ReXrank challenge.",
+    examples=["judge reproduce challenge RUN --out challenge"],
+    page="docs/challenge.md",
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @allow_option
 @metric_file_options
 @_figures_options
-@_output_option(
-    "--out", type=PATH, metavar="DIR", required=True, help="The new folder."
-)
+@out_option("The new folder.", required=True, group="Output")
 @patient_option(group="Output")
 def challenge(
     *,

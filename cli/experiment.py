@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import (
+    BOARD_TABLES,
     PATH,
-    POSITIVE,
-    POSITIVE_INTEGER,
-    FiniteRange,
     GroupedCommand,
     GroupedOption,
+    by_option,
     cache_option,
-    format_option,
-    groupings,
-    table_option,
+    concurrency_option,
+    dry_run_option,
+    give_up_after_option,
+    limit_option,
+    max_cost_option,
+    min_coverage_option,
+    out_option,
+    output_options,
 )
-from judge.cli.output import note, note_once, print_document, tracked
+from judge.cli.output import note, note_once, print_document, tracked, warn
 from judge.cli.progress import LOW_COVERAGE, uncovered, watching
 from judge.text import counted
 
@@ -53,7 +57,19 @@ def _axes(
     return wanted
 
 
-@click.command("run", cls=GroupedCommand)
+@click.command(
+    "run",
+    cls=GroupedCommand,
+    rare=[
+        "--concurrency",
+        "--cache",
+    ],
+    examples=[
+        "judge run experiment.yaml --dry-run",
+        "judge run experiment.yaml --only model=alder --limit 50",
+    ],
+    page="docs/experiment.md",
+)
 @click.argument("file", type=PATH)
 @_run_option(
     "--only",
@@ -65,70 +81,26 @@ def _axes(
         "model=alder (repeatable)."
     ),
 )
-@_run_option(
-    "--limit",
-    type=POSITIVE_INTEGER,
-    metavar="N",
-    help=(
-        "Only N studies of each data set, drawn at random but the same each time; their runs "
-        "have a folder limit-N of their own."
-    ),
+@limit_option(
+    "Only so many studies of each data set, drawn at random but the same each time; their runs "
+    "have a folder limit-N of their own.",
+    group="Run",
 )
-@_run_option(
-    "--max-cost",
-    type=POSITIVE,
-    metavar="DOLLARS",
-    help="Stop before all runs cost more than this together, earlier commands included.",
-)
-@_run_option(
-    "--dry-run",
-    is_flag=True,
-    help="Show what would be asked, what is cached and what it may cost; ask nothing.",
-)
-@_run_option(
-    "--concurrency",
-    type=POSITIVE_INTEGER,
-    metavar="N",
-    help="The most requests at a time. Default: 16, or 128 for each vLLM.",
-)
-@_run_option(
-    "--min-coverage",
-    type=FiniteRange(0, 1),
-    metavar="SHARE",
-    help=(
-        "Exit with code 3 if a smaller share of the studies of a run could be scored. Default: "
-        "0.99."
-    ),
-)
+@max_cost_option(group="Run")
+@dry_run_option(group="Run")
+@concurrency_option(group="Run")
+@min_coverage_option(group="Run")
 @cache_option(group="Run")
-@_run_option(
-    "--give-up-after",
-    type=click.IntRange(min=0),
-    metavar="N",
-    hidden=True,
-    help="Stop a judge if over half of its first N answers cannot be read; 0: never.",
-)
-@_output_option(
-    "--by",
-    metavar="FIELD[,FIELD]",
-    multiple=True,
-    callback=groupings,
-    help="Group rates and leaderboards by this field; a,b by combinations.",
-)
+@give_up_after_option(group="Run")
+@by_option("Group rates and leaderboards by this field.", group="Output")
 @_output_option(
     "--tests/--no-tests", default=True, show_default=True, help="Test differences."
 )
-@_output_option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="The folder of all runs. Default: that of FILE, or judge-runs/NAME for NAME.yaml.",
-)
-@table_option(
-    ["summary", "leaderboard", "errors", "tests", "ranks", "correlations"],
+@out_option(
+    "The folder of all runs. Default: that of FILE, or judge-runs/NAME for NAME.yaml.",
     group="Output",
 )
-@format_option(["table", "md", "latex", "csv", "json"], group="Output")
+@output_options(BOARD_TABLES, group="Output")
 def run(
     *,
     file: Path,
@@ -146,10 +118,6 @@ def run(
     FILE is YAML: references and candidates, or several data sets, and whatever else differs from
     the defaults. Each combination is a run in one folder; the same command goes on where it was
     stopped, and asks nothing twice.
-
-    \b
-    judge run experiment.yaml --dry-run
-    judge run experiment.yaml --only model=alder --limit 50
 
     Exit codes are those of judge RUBRIC; 2 also where a run could not be judged, or a leaderboard
     could not be made.
@@ -298,10 +266,11 @@ def _end(runner: ExperimentRunner, faults: Sequence[str]) -> None:
         why = uncovered(end.summary, least)
         if why:
             is_low = True
-            note(f"{end.planned.name}: {why}")
+            warn(f"{end.planned.name}: {why}")
     for failed in runner.failed:
-        note(f"{failed.planned.name} was not judged: {failed.why}")
-    note_once(faults)
+        warn(f"{failed.planned.name} was not judged: {failed.why}")
+    for fault in dict.fromkeys(faults):
+        warn(fault)
     if faults or any(not failed.is_stopped for failed in runner.failed):
         sys.exit(_AT_FAULT)
     if is_low or runner.failed:

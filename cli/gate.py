@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from judge.cli.judging import limited, read_context
 from judge.cli.options import (
     PATH,
-    POSITIVE_INTEGER,
     FiniteRange,
     GroupedCommand,
     GroupedOption,
     align_options,
     cache_option,
-    format_option,
     key_values,
+    limit_option,
+    max_cost_option,
+    out_option,
+    output_options,
     require,
     resampling_options,
     split_commas,
+    yes_option,
 )
 from judge.cli.output import note, print_document
 from judge.cli.progress import judge_studies, watching
 from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
+from judge.text import counted
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.running.session import JudgeSession
+    from judge.studies import StudySet
 
 _checks_option = partial(click.option, cls=GroupedOption, group="Checks")
 _drift_option = partial(click.option, cls=GroupedOption, group="Drift of the judge")
@@ -67,13 +77,29 @@ def _read_drops(
     return _Drops(usual or 0.0, by_metric)
 
 
-@click.command("gate", cls=GroupedCommand)
+@click.command(
+    "gate",
+    cls=GroupedCommand,
+    rare=[
+        "--patient-field",
+        "--cache",
+        "--out",
+        "--common",
+        "--metric",
+    ],
+    examples=[
+        "judge gate RUN --against OTHER --max-drop green=0.05",
+        "judge gate RUN --min no_significant_error=0.2",
+        "judge gate --drift RUN --max-cost 5",
+    ],
+    page="docs/comparing.md",
+)
 @click.argument("run", type=PATH, metavar="[RUN]", required=False)
 @align_options
 @_checks_option(
     "--against",
     type=PATH,
-    metavar="BASELINE",
+    metavar="RUN",
     help="Fail if RUN is worse than this earlier run, by a paired test.",
 )
 @_checks_option(
@@ -121,26 +147,29 @@ def _read_drops(
 @_drift_option(
     "--drift",
     type=PATH,
-    metavar="EARLIER",
-    help="Fail if the judge of this run judges differently now. Without RUN it is asked again.",
+    metavar="RUN",
+    help=(
+        "Fail if the judge of this earlier run judges differently now. Without the argument RUN "
+        "the judge is asked again, which can cost money: give --max-cost or --yes."
+    ),
 )
-@_drift_option(
-    "--limit",
-    type=POSITIVE_INTEGER,
-    metavar="N",
+@limit_option(
+    "How many studies the judge is asked about again, drawn at random.",
     default=100,
-    show_default=True,
-    help="Without RUN: ask about N studies, drawn at random.",
+    group="Drift of the judge",
 )
-@_drift_option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="The folder of the new run. Default: beside EARLIER, with today's date.",
+@max_cost_option(group="Drift of the judge")
+@yes_option(
+    "Ask a judge that costs money without a limit and without a question.",
+    group="Drift of the judge",
+)
+@out_option(
+    "The folder of the new run. Default: beside the earlier one, with today's date.",
+    group="Drift of the judge",
 )
 @cache_option(group="Drift of the judge")
 @resampling_options
-@format_option(["table", "json", "csv", "md"], group="Output")
+@output_options(["checks"], group="Output")
 def gate(
     *,
     run: Path | None,
@@ -154,19 +183,17 @@ def gate(
     ceilings: Mapping[str, float],
     drift: Path | None,
     limit: int,
+    max_cost: float | None,
+    yes: bool,
     out: Path | None,
     cache: Path | None,
     patient_field: str | None,
     resamples: int | None,
     seed: int,
+    table: tuple[str, ...],
     form: str,
 ) -> None:
     """Check a run in CI: exit code 1 if it is worse than a baseline or beyond a limit.
-
-    \b
-    judge gate RUN --against BASELINE --max-drop green=0.05
-    judge gate RUN --min no_significant_error=0.8
-    judge gate --drift EARLIER
 
     A check passes only if it would with the studies that were not scored at their worst.
 
@@ -189,13 +216,15 @@ def gate(
         "non_inferior",
     )
     asks = drift is not None and run is None
-    require(asks, "--drift and no RUN", "limit", "out", "cache")
+    require(asks, "--drift and no RUN", "limit", "max_cost", "yes", "out", "cache")
     if not (earlier or floors or ceilings):
         raise click.UsageError("name a check: --against, --drift, --min or --max")
     if run is None:
         if drift is None:
             raise click.UsageError("name the RUN to check")
-        run = _ask_again(drift, limit=limit, out=out, cache=cache)
+        run = _ask_again(
+            drift, limit=limit, max_cost=max_cost, yes=yes, out=out, cache=cache
+        )
         common = True
     result = gates.gate(
         RunChoice(run, str(run)),
@@ -212,13 +241,21 @@ def gate(
         patient_field=patient_field,
         how=Resampling(seed=seed, resamples=resamples),
     )
-    print_document(gate_document(result), form, result.plain())
+    print_document(gate_document(result), form, result.plain(), table)
     click.get_current_context().exit(
         {"pass": 0, "fail": 1, "undecided": 3}[result.verdict]
     )
 
 
-def _ask_again(path: Path, *, limit: int, out: Path | None, cache: Path | None) -> Path:
+def _ask_again(
+    path: Path,
+    *,
+    limit: int,
+    max_cost: float | None,
+    yes: bool,
+    out: Path | None,
+    cache: Path | None,
+) -> Path:
     """Ask the judge of a run the same questions again, as another repeat; return the new run.
 
     The repeat is the date: the same command on the same day pays for no answer twice.
@@ -235,7 +272,7 @@ def _ask_again(path: Path, *, limit: int, out: Path | None, cache: Path | None) 
             "reports again, and give both runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
-    settings = _of_its_own_reports(recorded, path, limit)
+    settings = _of_its_own_reports(recorded, path, limit, max_cost)
     studies = limited(read_context(rubric, settings, str(path), None), limit)
     session = session_of(
         settings,
@@ -244,6 +281,8 @@ def _ask_again(path: Path, *, limit: int, out: Path | None, cache: Path | None) 
         cache=cache,
         repeat=int(today.strftime("%Y%m%d")),
     )
+    if session.judge.billing_url and max_cost is None and not yes:
+        _ask_to_spend(session, studies)
     with watching() as listener:
         finished = judge_studies(
             session,
@@ -255,7 +294,23 @@ def _ask_again(path: Path, *, limit: int, out: Path | None, cache: Path | None) 
     return finished.path
 
 
-def _of_its_own_reports(settings: RunSettings, path: Path, limit: int) -> RunSettings:
+def _ask_to_spend(session: JudgeSession, studies: StudySet) -> None:
+    """Ask on a terminal whether a judge that costs money may be asked; elsewhere refuse."""
+    n = counted(len(studies), "study", "studies")
+    name = session.judge.name
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            f"--drift asks {name} again about {n}, which can cost money: give --max-cost DOLLARS, "
+            "or --yes to go without a limit"
+        )
+    click.confirm(
+        f"Ask {name} again about {n}? This can cost money.", abort=True, err=True
+    )
+
+
+def _of_its_own_reports(
+    settings: RunSettings, path: Path, limit: int, max_cost: float | None
+) -> RunSettings:
     """Return the settings of a run with the reports in its folder in place of its files.
 
     The folder has one reference a study and the usual names; what the judge was shown of the
@@ -274,6 +329,7 @@ def _of_its_own_reports(settings: RunSettings, path: Path, limit: int) -> RunSet
             "allow_missing": False,
             "shard": None,
             "limit": limit,
+            "max_cost": max_cost,
             "batch": False,
             "by": list(DEFAULT_BY),
         }

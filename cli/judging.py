@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import GroupedCommand, GroupedOption, format_option
+from judge.cli.options import (
+    BOARD_TABLES,
+    GroupedCommand,
+    format_option,
+    judge_option,
+)
 from judge.cli.output import note, print_document, print_summary
 from judge.cli.progress import (
     Owner,
@@ -24,6 +28,7 @@ from judge.cli.progress import (
 )
 from judge.cli.run_options import (
     ROLES,
+    RUN_TABLES,
     ReportOptions,
     RunOptions,
     StudyOptions,
@@ -49,21 +54,9 @@ if TYPE_CHECKING:
 _HELP = """
 
     PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
-    Excel, a .txt with a report per line, or a folder of .txt files; gzipped too; - is standard
-    input. PREDS alone may have both. Several PREDS before REFS are judged one by one and compared;
-    judge run does so for several rubrics, judges and data sets.
-
-    \b
-    judge {name} preds.json refs.json
-    judge {name} alder.json birch.json maira2.json refs.json
-    judge {name} preds.json refs.json --judge gpt-6-luna --max-cost 20
-
-    Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
-    answers unreadable; 130 interrupted; 143 terminated, or its terminal closed; 141 output closed
-    early, as by head.
+    Excel, .txt files. PREDS alone may have both; several PREDS are judged one by one and compared.
+    Exit codes: 0 success, 2 wrong usage or input, 3 too few studies scored or --max-cost reached.
     """
-
-_output_option = partial(click.option, cls=GroupedOption, group="Output")
 
 
 def command_for(rubric: Rubric) -> click.Command:
@@ -73,7 +66,21 @@ def command_for(rubric: Rubric) -> click.Command:
         rubric.name,
         cls=GroupedCommand,
         short_help=rubric.summary,
-        help=rubric.summary + _HELP.format(name=rubric.name),
+        rare={
+            "--model",
+            "--allow-missing",
+            "--references",
+            "--cache",
+            "--batch",
+            "--table",
+            "--prompt",
+        },
+        help=rubric.summary + _HELP,
+        examples=[
+            f"judge {rubric.name} preds.json refs.json",
+            f"judge {rubric.name} preds.json refs.json --judge gpt-6-luna --max-cost 20",
+        ],
+        page="docs/judging.md",
     )
     @run_options
     def run(**values: Any) -> None:  # noqa: ANN401
@@ -86,9 +93,18 @@ def command_for(rubric: Rubric) -> click.Command:
     return run
 
 
+def _check_tables(tables: Sequence[str], known: Sequence[str], needed: str) -> None:
+    """Raise `click.UsageError` for a table that this command line does not make."""
+    for name in tables:
+        if name not in known:
+            raise click.UsageError(f"--table {name} goes with {needed}")
+
+
 def _judge_several(rubric: Rubric, options: RunOptions) -> None:
     """Judge several files of candidates as an experiment, and compare them."""
     from judge.cli.experiment import judge_experiment
+
+    _check_tables(options.table, BOARD_TABLES, "one PREDS")
 
     if not options.judge:
         note(f"No --judge given: using {LEXICON}.")
@@ -100,6 +116,7 @@ def _judge_several(rubric: Rubric, options: RunOptions) -> None:
         tests=True,
         out=options.out,
         form=options.form,
+        table=options.table,
     )
 
 
@@ -109,6 +126,7 @@ def _judge(rubric: Rubric, options: RunOptions) -> None:
     from judge.running.settings import shard_of_settings
     from judge.studies.join import ONLY_IN_PREDS
 
+    _check_tables(options.table, RUN_TABLES, "several PREDS")
     settings, batches = options.settings(rubric.name), options.batch_policy()
     shard = shard_of_settings(settings)
     owner = click.get_current_context().find_object(Owner)
@@ -144,7 +162,8 @@ def _judge(rubric: Rubric, options: RunOptions) -> None:
             listener=listener,
             asking=_in_batches(session, asked, batches, listener),
         )
-    print_summary(result.summary, RunFolder.open(result.path).rubric, options.form)
+    rubric_of_run = RunFolder.open(result.path).rubric
+    print_summary(result.summary, rubric_of_run, options.form, options.table)
     end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
 
 
@@ -239,7 +258,7 @@ def _in_batches(
     yield
 
 
-def _checked_judge(name: str) -> str:
+def checked_judge(name: str) -> str:
     """Return `described_judge` of a judge's name; raises `JudgeError` for one that is not there."""
     from judge import backends, rubrics
 
@@ -247,18 +266,22 @@ def _checked_judge(name: str) -> str:
     return described_judge(backends.load(name, rubrics.load("green"), settings))
 
 
-@click.command("check", cls=GroupedCommand)
+@click.command(
+    "check",
+    cls=GroupedCommand,
+    examples=["judge check preds.json refs.json --judge gpt-6-luna"],
+    page="docs/judging.md",
+)
 @click.argument("preds")
 @click.argument("refs", metavar="[REFS]", required=False)
 @column_option(*ROLES, group="Reports")
 @report_options
 @study_options
-@_output_option(
-    "--judge",
-    metavar="JUDGE",
-    help="Also say of this judge whether its key is there, and whether it ends soon.",
+@judge_option(
+    "Also say of this judge whether its key is there, and whether it ends soon.",
+    group="Output",
 )
-@format_option(["table", "json"], group="Output")
+@format_option(group="Output")
 def check(
     *,
     preds: str,
@@ -270,8 +293,7 @@ def check(
     """Show what would be judged in PREDS and REFS, without asking a judge.
 
     Names the fields that ids and reports are read from, the study classes, further fields and
-    studies that are left out, and shows the first three studies. With --judge it says whether the
-    key of that judge is there and whether the model ends soon. Then `judge RUBRIC --dry-run`
+    studies that are left out, and shows the first three studies. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
     from judge.running.forecast import described, preview
@@ -284,7 +306,7 @@ def check(
     description = described(questions_of(studies, shard, settings.references))
     lines = preview(description)
     if judge is not None:
-        description["judge"] = _checked_judge(judge)
+        description["judge"] = checked_judge(judge)
         lines.append(("judge", description["judge"]))
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))

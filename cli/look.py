@@ -16,43 +16,51 @@ from judge.cli.options import (
     GroupedCommand,
     GroupedOption,
     align_options,
-    format_option,
-    groupings,
+    by_option,
+    output_options,
     patient_option,
+    readers_option,
     require,
     resamples_option,
+    rows_option,
     seed_option,
-    table_option,
 )
 from judge.cli.output import note, print_document, print_summary, runs_among
+from judge.cli.run_options import RUN_TABLES
 from judge.tables.document import Document
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 
 
-@click.command("audit", cls=GroupedCommand)
+@click.command(
+    "audit",
+    cls=GroupedCommand,
+    examples=["judge audit RUN", "judge audit RUN ex-008 --raw"],
+    page="docs/auditing.md",
+)
 @click.argument("run", type=PATH)
 @click.argument("study_id", metavar="[STUDY_ID]", required=False)
 @click.option("--raw", is_flag=True, help="Show the judge's raw answer too.")
-@click.option(
-    "--worst",
-    type=POSITIVE_INTEGER,
-    metavar="N",
-    help="List the N worst studies. Default, without STUDY_ID: 10.",
-)
+@rows_option("List so many of the worst studies. Default, without STUDY_ID: 10.")
 @click.option(
     "--html",
     type=NEW_FILE,
     metavar="FILE",
     help="Write the whole run as one page that opens offline.",
 )
+@output_options(
+    ["worst", "precision", "agreement"],
+    text="A study is printed as text (table) or json.",
+)
 def audit(
     *,
     run: Path,
     study_id: str | None,
     raw: bool,
-    worst: int | None,
+    rows: int | None,
     html: Path | None,
+    table: tuple[str, ...],
+    form: str,
 ) -> None:
     """Show one study of RUN with its errors, or list the worst studies.
 
@@ -60,11 +68,6 @@ def audit(
     findings and the judge's explanation. Rubrics that correct lines show their edits. Where the
     run was reviewed in judge serve, the list says how right the judge was (precision), and a study
     has its reviews; judge runs export RUN --reviews has all.
-
-    \b
-    judge audit RUN
-    judge audit RUN ex-008 --raw
-    judge audit RUN --html run.html
     """
     from judge.pages.run import write_page
     from judge.running.folder import RunFolder
@@ -75,9 +78,14 @@ def audit(
     from judge.tables.run import worst_table
     from judge.tables.terminal import shown, terminal
 
-    if [study_id, worst, html].count(None) < 2:
-        raise click.UsageError("give only one of STUDY_ID, --worst and --html")
+    if [study_id, rows, html].count(None) < 2:
+        raise click.UsageError("give only one of STUDY_ID, --rows and --html")
     require(study_id is not None, "STUDY_ID", "raw")
+    is_list = study_id is None and html is None
+    require(is_list, "the list of studies", "table")
+    if study_id is not None and form not in ("table", "json"):
+        raise click.UsageError("a study is printed with --format table or json")
+    require(html is None, "no --html", "form")
     opened = RunFolder.open(run)
     if html is not None:
         write_page(opened, html)
@@ -90,6 +98,9 @@ def audit(
         said = []
         if reviews is not None:
             said = review_lines(reviews, study_id, opened.rubric)
+        if form == "json":
+            print_document(Document(), form, {**record, "reviews": said})
+            return
         lines = audit_lines(
             record, opened.rubric, raw=raw, has_colour=has_colour, reviews=said
         )
@@ -97,34 +108,41 @@ def audit(
         for line in lines:
             click.echo("\n".join(shown(line, out)))
     else:
-        rows = worst_rows(opened.table(), opened.rubric, worst or 10)
-        document = Document(tables=[worst_table(rows, opened.rubric)])
+        worst = worst_rows(opened.table(), opened.rubric, rows or 10)
+        document = Document(tables=[worst_table(worst, opened.rubric)])
+        data: dict[str, object] = {"worst": worst, "reviews": None}
         reviews = RunReviews.read(opened)
         if reviews is not None:
             of_reviews = reviews_document(reviews.summary, opened.rubric)
             tables = [*document.tables, *of_reviews.tables]
             document = replace(of_reviews, tables=tables)
-        print_document(document)
-        if worst is None:
+            data["reviews"] = reviews.summary.plain()
+        print_document(document, form, data, table)
+        if rows is None:
             note(f"judge audit {run} STUDY_ID shows one of them")
 
 
-@click.command("errors", cls=GroupedCommand)
-@click.argument("runs", nargs=-1, metavar="[NAME=]RUN [[NAME=]RUN]", required=True)
+@click.command(
+    "errors",
+    cls=GroupedCommand,
+    examples=["judge errors RUN --rows 5"],
+    page="docs/auditing.md",
+)
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @align_options
-@_output_option(
-    "--top",
-    type=POSITIVE_INTEGER,
-    metavar="N",
+@rows_option(
+    "Print so many of the most frequent errors; json and csv have all.",
     default=15,
-    show_default=True,
-    help="Rows of the table; JSON and CSV have all.",
+    group="Output",
 )
 @_output_option(
     "--min-studies",
     type=POSITIVE_INTEGER,
-    metavar="N",
-    help="Studies in which an error must occur. Default: 2; with two runs 10, of either.",
+    metavar="STUDIES",
+    help=(
+        "The studies in which an error must at least occur. Default: 2; with two runs 10, of "
+        "either."
+    ),
 )
 @_output_option(
     "--without-warnings",
@@ -136,17 +154,18 @@ def audit(
 )
 @patient_option(group="Output")
 @seed_option(group="Output")
-@format_option(["table", "json", "csv", "md"], group="Output")
+@output_options(["errors"], group="Output")
 def errors(
     *,
     runs: tuple[str, ...],
     allow: tuple[str, ...],
     common: bool,
-    top: int,
+    rows: int,
     min_studies: int | None,
     without_warnings: bool,
     patient_field: str | None,
     seed: int,
+    table: tuple[str, ...],
     form: str,
 ) -> None:
     """List the errors that recur in RUN: same category, same finding.
@@ -159,7 +178,7 @@ def errors(
     from judge.tables.recurring import recurring_document
 
     require(len(runs) > 1, "two runs", "common", "allow", "seed")
-    require(form in ("table", "md"), "--format table or md", "top")
+    require(form not in ("json", "csv"), "--format table, md or latex", "rows")
     recurring = recurring_in(
         [choice(run) for run in runs],
         min_studies=min_studies,
@@ -169,50 +188,36 @@ def errors(
         common=common,
         allow=allow,
     )
-    document = recurring_document(recurring, top, complete=form == "csv")
-    print_document(document, form, recurring.data)
+    document = recurring_document(recurring, rows, complete=form == "csv")
+    print_document(document, form, recurring.data, table)
     if form == "table" and document.tables:
         note("judge audit RUN STUDY_ID shows one of the examples")
 
 
-@click.command("rates", cls=GroupedCommand)
+@click.command(
+    "rates",
+    cls=GroupedCommand,
+    examples=["judge rates RUN --by site --by site,study_class"],
+    page="docs/numbers.md",
+)
 @click.argument("run", type=PATH)
+@by_option("Group the rates by this field.", default=["study_class"])
+@readers_option("Correct the judge's bias by readers of studies drawn at random. ")
 @click.option(
-    "--by",
-    multiple=True,
-    metavar="FIELD[,FIELD]",
-    callback=groupings,
-    default=("study_class",),
-    show_default=True,
-    help="Group the rates by this field, one table for each --by; a,b groups by combinations.",
-)
-@click.option(
-    "--readings",
-    "readers",
-    type=PATH,
-    multiple=True,
-    metavar="READER_RUN",
-    help=(
-        "Correct the judge's bias by a reader's run (repeatable), or a folder of them, on studies "
-        "that were drawn at random."
-    ),
-)
-@click.option(
-    "--readings-at-random",
+    "--drawn-at-random",
     "at_random",
     is_flag=True,
-    help="Treat the studies of --readings as drawn at random, even if their runs do not say so.",
+    help="Take the studies of --readers as drawn at random, even if their runs do not say so.",
 )
 @patient_option()
 @resamples_option()
 @seed_option()
-@table_option(["rates", "corrected", "errors", "unread", "warnings"])
-@format_option(["table", "json", "csv", "md"])
+@output_options(RUN_TABLES)
 def rates(
     *,
     run: Path,
     by: tuple[str, ...],
-    readers: tuple[Path, ...],
+    readers: tuple[str, ...],
     at_random: bool,
     patient_field: str | None,
     resamples: int | None,
@@ -222,25 +227,23 @@ def rates(
 ) -> None:
     """Show the rates of RUN again, grouped by any field, without asking a judge.
 
-    With --readings each figure stands beside one with the judge's bias removed, and beside the
+    With --readers each figure stands beside one with the judge's bias removed, and beside the
     readers' own; docs/trust.md says when that is valid.
-
-    \b
-    judge rates RUN --by site --by site,study_class
     """
     from judge.running.folder import RunFolder
     from judge.stats.intervals import Draws
 
-    require(bool(readers), "--readings", "at_random")
+    require(bool(readers), "--readers", "at_random")
     opened = RunFolder.open(run)
     draws = Draws(seed, resamples)
     if readers:
+        from judge.comparing.alignment import choice
         from judge.validating.bias_correction import corrected_summary
 
         summary = corrected_summary(
             opened,
             by,
-            readers,
+            [choice(reader) for reader in readers],
             at_random=at_random,
             patient_field=patient_field,
             draws=draws,
@@ -250,7 +253,12 @@ def rates(
     print_summary(summary, opened.rubric, form, table)
 
 
-@click.command("page", cls=GroupedCommand)
+@click.command(
+    "page",
+    cls=GroupedCommand,
+    examples=["judge page RUN --out site"],
+    page="docs/auditing.md",
+)
 @click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
 @click.option(
     "--out",

@@ -14,20 +14,32 @@ from judge.cli.options import (
     NEW_FILE,
     GroupedCommand,
     GroupedOption,
-    groupings,
+    by_option,
+    out_option,
+    output_options,
     patient_option,
     resamples_option,
     seed_option,
     split_commas,
 )
-from judge.cli.output import note, note_once, print_document
+from judge.cli.output import note, note_once, print_document, warn
 from judge.cli.run_options import ROLES, ReportOptions, column_option, report_options
 from judge.signature import safe_name
 
 _metrics_option = partial(click.option, cls=GroupedOption, group="Metrics")
 
 
-@click.command("metrics", cls=GroupedCommand)
+@click.command(
+    "metrics",
+    cls=GroupedCommand,
+    rare=[
+        "--model",
+        "--allow-missing",
+        "--patient-field",
+    ],
+    examples=["judge metrics preds.json refs.json --metric bleu2"],
+    page="docs/metrics.md",
+)
 @click.argument("preds")
 @click.argument("refs", metavar="[REFS]", required=False)
 @column_option(*ROLES, group="Reports")
@@ -44,22 +56,17 @@ _metrics_option = partial(click.option, cls=GroupedOption, group="Metrics")
         "(repeatable, or with commas)."
     ),
 )
-@_metrics_option(
-    "--by",
-    multiple=True,
-    metavar="FIELD[,FIELD]",
-    callback=groupings,
-    help="Also the figures by this field, one table for each --by; a,b groups by combinations.",
-)
+@by_option("Also the figures by this field.", group="Metrics")
 @patient_option(group="Metrics")
 @resamples_option(group="Metrics")
 @seed_option(group="Metrics")
-@_metrics_option(
-    "--out",
-    type=NEW_FILE,
+@out_option(
+    "The table for judge compare --metrics, a CSV. Default: metrics_MODEL.csv.",
     metavar="FILE",
-    help="The table for judge compare --metrics, a CSV. Default: metrics_MODEL.csv.",
+    path=NEW_FILE,
+    group="Output",
 )
+@output_options(["metrics"], group="Output")
 def metrics(
     *,
     preds: str,
@@ -70,25 +77,24 @@ def metrics(
     resamples: int | None,
     seed: int,
     out: Path | None,
+    table: tuple[str, ...],
+    form: str,
     **values: Any,  # noqa: ANN401
 ) -> None:
     """Compute other metrics of PREDS against REFS; docs/metrics.md defines each.
 
-    Writes a table with one row a study, and prints means, 1 / mean for RadCliQ-v1, and corpus BLEU
-    and F1-CheXbert over all studies.
+    Writes a table with one row per study, and prints means, 1 / mean for RadCliQ-v1, and corpus
+    BLEU and F1-CheXbert over all studies.
 
-    \b
-    judge metrics preds.json refs.json --metric bleu2,rougel
-
-    Exit codes: 0 success; 2 an error to fix; 3 a metric could not be computed, the others are
-    written.
+    Exit codes: 0 success; 2 wrong usage or input; 3 a metric could not be computed, the others
+    are written.
     """
     from judge.files import check_writable, replacing
     from judge.metrics import MissingMetricError, ScoredReports, check
     from judge.running.run import with_classes
     from judge.stats.intervals import Draws
     from judge.stats.summary import check_fields
-    from judge.tables.comparison import metrics_document
+    from judge.tables.comparison import metrics_data, metrics_document
 
     chosen = check(names or ["bleu2"])
     studies, _ = read_studies(ReportOptions(**values), preds, refs)
@@ -119,7 +125,11 @@ def metrics(
         with replacing(out) as staged:
             scored.table().to_csv(staged, index=False)
         note(f"metrics  {out}")
-        print_document(metrics_document(scored, by))
-    note_once([*studies.notes, *missing])
+        document = metrics_document(scored, by)
+        data = metrics_data(scored, by) if form == "json" else None
+        print_document(document, form, data, table)
+    note_once(studies.notes)
+    for reason in dict.fromkeys(missing):
+        warn(reason)
     if missing:
         sys.exit(3)

@@ -1,5 +1,9 @@
 """The options of the commands, in click's own words, and those that several commands share.
 
+An option that two commands have is defined here once, as a function that returns it: it then has
+the same name, metavar and type everywhere. What only the options of a run share is in
+`judge.cli.run_options`.
+
 A command is a function below `@click.command(NAME, cls=GroupedCommand)`, its `@click.argument`s
 and its `@click.option`s, in the order of the help; each is a keyword of the function. A heading of
 the help has a decorator, `partial(click.option, cls=GroupedOption, group=HEADING)`. Options that
@@ -11,7 +15,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,9 +31,9 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 
-RENAMED = {
+RENAMED: dict[str, tuple[str, ...]] = {
     **{
-        f"--{role}-field": f"--column {role}="
+        f"--{role}-field": (f"--column {role}=",)
         for role in (
             "id",
             "candidate",
@@ -39,16 +44,28 @@ RENAMED = {
             "prior",
         )
     },
-    "--tables": "--table",
-    "--top-p": "--body top_p=",
-    "--seed": "--body seed=",
-    "--sampling-seed": "--body seed=",
-    "--vllm-arg": "--server ",
-    "--ray-address": "--server address=",
-    "--ray-replicas": "--server replicas=",
-    "--gpus-per-replica": "--server gpus-per-replica=",
+    "--tables": ("--table",),
+    "--top-p": ("--body top_p=",),
+    "--seed": ("--draw-seed", "--body seed="),
+    "--sampling-seed": ("--body seed=",),
+    "--vllm-arg": ("--server ",),
+    "--ray-address": ("--server address=",),
+    "--ray-replicas": ("--server replicas=",),
+    "--gpus-per-replica": ("--server gpus-per-replica=",),
+    "--readings": ("--readers",),
+    "--readings-at-random": ("--drawn-at-random",),
+    "--worst": ("--rows",),
+    "--top": ("--rows",),
+    "--only": ("--draw",),
+    "--allow-judge": ("--offer",),
+    "--by": ("--strata",),
+    "--model": ("--judge-model",),
 }
-"""Options of the last version -> how they are written now, up to the value."""
+"""Options of the last version -> how they are written now, up to the value.
+
+A command takes an old name where it has no option of that name, and has the new one: the first of
+several that it has.
+"""
 
 
 class FiniteRange(click.FloatRange):
@@ -67,6 +84,10 @@ NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 POSITIVE_INTEGER = click.IntRange(min=1)
 POSITIVE = FiniteRange(min=0, min_open=True)
+FORMS = ("table", "md", "latex", "csv", "json")
+"""The forms in which every command prints tables."""
+BOARD_TABLES = ("summary", "leaderboard", "errors", "tests", "ranks", "correlations")
+"""The tables of a comparison, as `--table` names them."""
 
 
 class GroupedOption(click.Option):
@@ -100,14 +121,63 @@ def shared_options(options: Sequence[OptionDecorator]) -> OptionDecorator:
     return decorate
 
 
-class GroupedCommand(click.Command):
-    """A command that shows its options in groups, and takes the option names of `RENAMED`."""
+class HelpEnd(click.Command):
+    """A command whose help ends with examples and the address of its page in the documentation.
+
+    Attributes:
+        examples: Command lines that run as they are written, with RUN for a run.
+        page: The file of the documentation, such as `docs/judging.md`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        examples: Sequence[str] = (),
+        page: str = "",
+        **attributes: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.examples = tuple(examples)
+        self.page = page
+
+    def format_epilog(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write the examples and the address of the page."""
+        if self.examples:
+            title = "Example" if len(self.examples) == 1 else "Examples"
+            with formatter.section(title):
+                for line in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+        if self.page:
+            formatter.write(f"\nDocumentation: {self.page}\n")
+
+
+class GroupedCommand(HelpEnd):
+    """A command that shows its options in groups, and takes the option names of `RENAMED`.
+
+    `rare` are options that only --help-all shows, beside those that are hidden everywhere.
+    """
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        rare: Collection[str] = (),
+        **attributes: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*args, **attributes)
+        for param in self.params:
+            if isinstance(param, click.Option) and {*param.opts} & {*rare}:
+                param.hidden = True
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, --help-all too where some are rare."""
+        """Return the parameters, those of every command too; --help-all where some are rare."""
         params = super().get_params(ctx)
+        params[-1:-1] = [_QUIET, _VERBOSE]
         if any(getattr(param, "hidden", False) for param in self.params):
-            params.insert(-1, _HELP_ALL)
+            params.append(_HELP_ALL)
         return params
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -169,7 +239,7 @@ def below_program(ctx: click.Context) -> str:
     return " ".join(names)
 
 
-class SuggestingGroup(click.Group):
+class SuggestingGroup(HelpEnd, click.Group):
     """A group that names what replaced a command that is gone, or the nearest one there is."""
 
     def resolve_command(
@@ -212,22 +282,30 @@ def grouped_help(ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
 def _group_of(option: click.Option) -> str:
     if isinstance(option, GroupedOption):
         return option.group
-    if "--help" in option.opts or option is _HELP_ALL:
+    if "--help" in option.opts or option in (_HELP_ALL, _QUIET, _VERBOSE):
         return "Help"
     return "Options"
 
 
-def show_rare(command: click.Command) -> None:
-    """Have the help of a command show its rarely used options."""
+@contextmanager
+def shown_rare(command: click.Command) -> Iterator[None]:
+    """Have the help of a command show its rarely used options within the block."""
+    hidden = []
     for param in command.params:
-        if isinstance(param, click.Option):
+        if isinstance(param, click.Option) and param.hidden:
+            hidden.append(param)
             param.hidden = False
+    try:
+        yield
+    finally:
+        for param in hidden:
+            param.hidden = True
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
-        show_rare(ctx.command)
-        click.echo(ctx.get_help())
+        with shown_rare(ctx.command):
+            click.echo(ctx.get_help())
         ctx.exit()
 
 
@@ -240,23 +318,72 @@ _HELP_ALL = click.Option(
     help="Show all options, rarely used ones too, and exit.",
 )
 
+QUIET = "judge.quiet"
+"""The key of a context's `meta` that says that notes and progress are not shown."""
+VERBOSE = "judge.verbose"
+"""The key of a context's `meta` that says that requests and the places of errors are shown."""
+
+
+def _be_quiet(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        ctx.meta[QUIET] = True
+
+
+def _be_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if not value:
+        return
+    import logging
+
+    ctx.meta[VERBOSE] = True
+    log = logging.getLogger()
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+    level = log.level
+
+    def restore() -> None:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    ctx.call_on_close(restore)
+
+
+_QUIET = click.Option(
+    ["-q", "--quiet"],
+    is_flag=True,
+    expose_value=False,
+    callback=_be_quiet,
+    help="Print results and errors, but no notes and no progress.",
+)
+_VERBOSE = click.Option(
+    ["-v", "--verbose"],
+    is_flag=True,
+    expose_value=False,
+    callback=_be_verbose,
+    help="Also log each request, and where in the program an error arose.",
+)
+
 
 def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator[str]:
     """Yield the arguments with the options that a command lacks under their new names."""
-    known: set[str] = set()
+    known: dict[str, click.Parameter] = {}
     for param in params:
-        known |= set(param.opts)
+        known |= dict.fromkeys(param.opts, param)
     noted = set()
     rest = iter(args)
     for arg in rest:
         name, equals, value = arg.partition("=")
-        new, _, key = RENAMED.get(name, "").partition(" ")
-        if name in known or new not in known:
+        written = _new_name(name, known)
+        if written is None:
             yield arg
             if arg == "--":
                 yield from rest
             continue
-        if not equals:
+        new, _, key = written.partition(" ")
+        param = known[new]
+        is_flag = isinstance(param, click.Option) and param.is_flag
+        if not equals and not is_flag:
             value = next(rest, "")
             if not value:
                 raise click.UsageError(f"{name} needs a value")
@@ -264,12 +391,29 @@ def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator
             pair = f"{key}{value}"
         else:
             pair = value.removeprefix("--")
+        now = new if is_flag else f"{new} {harmless(pair)}"
         if name not in noted:
             noted.add(name)
-            click.echo(
-                f"{name} will be removed: write {new} {harmless(pair)}", err=True
-            )
-        yield f"{new}={pair}"
+            renamed(name, now)
+        if is_flag:
+            yield new
+        else:
+            yield f"{new}={pair}"
+
+
+def renamed(old: str, new: str) -> None:
+    """Say how an old name is written now, which still works in this version."""
+    click.echo(f"{old} will be removed: write {new}", err=True)
+
+
+def _new_name(name: str, known: Mapping[str, object]) -> str | None:
+    """Return how an old option is written now, None where `name` is none of this command."""
+    if name in known:
+        return None
+    for new in RENAMED.get(name, ()):
+        if new.partition(" ")[0] in known:
+            return new
+    return None
 
 
 def require(holds: bool, needed: str, *fields: str) -> None:  # noqa: FBT001
@@ -281,7 +425,8 @@ def require(holds: bool, needed: str, *fields: str) -> None:  # noqa: FBT001
     for param in () if holds else context.command.params:
         source = context.get_parameter_source(str(param.name))
         if param.name in fields and source is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{param.opts[0]} goes with {needed}")
+            name = max(param.opts, key=len)
+            raise click.UsageError(f"{name} goes with {needed}")
 
 
 def split_commas(
@@ -341,26 +486,285 @@ def key_values(
     return convert
 
 
+def by_option(
+    text: str, *, default: Sequence[str] = (), group: str = "Options"
+) -> OptionDecorator:
+    """Return `--by`; `text` says what is grouped."""
+    return click.option(
+        "-b",
+        "--by",
+        cls=GroupedOption,
+        group=group,
+        metavar="FIELD[,FIELD]",
+        multiple=True,
+        callback=groupings,
+        default=tuple(default),
+        show_default=bool(default),
+        help=f"{text} Repeatable, for a table each; a,b: by combinations.",
+    )
+
+
+def out_option(
+    text: str,
+    *,
+    metavar: str = "DIR",
+    path: click.Path = PATH,
+    required: bool = False,
+    default: str | None = None,
+    group: str = "Options",
+) -> OptionDecorator:
+    """Return `--out`; `text` says what is written there."""
+    return click.option(
+        "-o",
+        "--out",
+        cls=GroupedOption,
+        group=group,
+        type=path,
+        metavar=metavar,
+        required=required,
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def limit_option(
+    text: str, *, default: int | None = None, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--limit`, a number of studies that are drawn at random."""
+    return click.option(
+        "-n",
+        "--limit",
+        cls=GroupedOption,
+        group=group,
+        type=POSITIVE_INTEGER,
+        metavar="STUDIES",
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def rows_option(
+    text: str, *, default: int | None = None, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--rows`, how many rows of a long table are printed."""
+    return click.option(
+        "--rows",
+        cls=GroupedOption,
+        group=group,
+        type=POSITIVE_INTEGER,
+        metavar="ROWS",
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def judge_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--judge`."""
+    return click.option(
+        "-j", "--judge", cls=GroupedOption, group=group, metavar="JUDGE", help=text
+    )
+
+
+def base_url_option(
+    text: str, *, multiple: bool = True, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--base-url`, the address of a server."""
+    return click.option(
+        "--base-url",
+        cls=GroupedOption,
+        group=group,
+        multiple=multiple,
+        metavar="URL",
+        help=text,
+    )
+
+
+def draw_seed_option(
+    *, default: int | None = None, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--draw-seed`, the seed by which studies are drawn."""
+    text = "The random seed of the draw of studies."
+    if default is None:
+        text += " Default: 1."
+    return click.option(
+        "--draw-seed",
+        "seed",
+        cls=GroupedOption,
+        group=group,
+        type=click.IntRange(min=0),
+        metavar="SEED",
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def model_option(*, hidden: bool = False, group: str = "Options") -> OptionDecorator:
+    """Return `--model`, the name of the model that wrote the candidates."""
+    return click.option(
+        "--model",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        hidden=hidden,
+        help=(
+            "The model that wrote the candidates. Default: the field model, else from the file "
+            "name (maira2 for preds_maira2.json)."
+        ),
+    )
+
+
+def max_cost_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--max-cost`."""
+    return click.option(
+        "--max-cost",
+        cls=GroupedOption,
+        group=group,
+        type=POSITIVE,
+        metavar="DOLLARS",
+        help=(
+            "Stop before the studies of this command cost more in all, earlier commands on them "
+            "included. (judge serve --budget limits all runs of a judge.)"
+        ),
+    )
+
+
+def dry_run_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--dry-run`."""
+    return click.option(
+        "--dry-run",
+        cls=GroupedOption,
+        group=group,
+        is_flag=True,
+        help="Show what would be asked, what is cached and what it may cost; ask nothing.",
+    )
+
+
+def concurrency_option(
+    text: str = "The most requests at a time. Default: 16, or 128 for each vLLM.",
+    *,
+    hidden: bool = False,
+    group: str = "Options",
+) -> OptionDecorator:
+    """Return `--concurrency`."""
+    return click.option(
+        "--concurrency",
+        cls=GroupedOption,
+        group=group,
+        type=POSITIVE_INTEGER,
+        metavar="REQUESTS",
+        hidden=hidden,
+        help=text,
+    )
+
+
+def min_coverage_option(
+    *, default: float | None = None, hidden: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--min-coverage`; without a default, the experiment's file has one."""
+    text = (
+        "Exit with code 3 if a smaller share of the studies of a run could be scored."
+    )
+    if default is None:
+        text += " Default: 0.99."
+    return click.option(
+        "--min-coverage",
+        cls=GroupedOption,
+        group=group,
+        type=FiniteRange(0, 1),
+        metavar="SHARE",
+        default=default,
+        show_default=default is not None,
+        hidden=hidden,
+        help=text,
+    )
+
+
+def give_up_after_option(
+    *, default: int | None = None, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--give-up-after`; without a default, the experiment's file has one."""
+    return click.option(
+        "--give-up-after",
+        cls=GroupedOption,
+        group=group,
+        type=click.IntRange(min=0),
+        metavar="ANSWERS",
+        default=default,
+        show_default=default is not None,
+        hidden=True,
+        help=(
+            "Stop a judge if over half of its first so many answers cannot be read; 0: never."
+        ),
+    )
+
+
+def readers_option(
+    text: str = "", *, required: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--readers`; `text` says what they are used for."""
+    return click.option(
+        "--readers",
+        cls=GroupedOption,
+        group=group,
+        multiple=True,
+        metavar="[NAME=]RUN",
+        required=required,
+        help=(
+            f"{text}A reader's run of the same reports, from judge readers import, or a folder of "
+            "them (repeatable)."
+        ),
+    )
+
+
+def yes_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--yes`."""
+    return click.option(
+        "--yes", cls=GroupedOption, group=group, is_flag=True, help=text
+    )
+
+
 def format_option(
-    forms: Sequence[str], *, text: str = "", group: str = "Options"
+    forms: Sequence[str] = FORMS, *, text: str = "", group: str = "Options"
 ) -> OptionDecorator:
     """Return `--format` with its forms, the usual one first; `text` explains some of them."""
-    help_text = "What to print."
+    help_text = f"What to print: {', '.join(forms)}."
     if text:
         help_text += f" {text}"
     return click.option(
+        "-f",
         "--format",
         "form",
         cls=GroupedOption,
         group=group,
         type=click.Choice(forms),
+        metavar="FORM",
         default=forms[0],
         show_default=True,
         help=help_text,
     )
 
 
-def table_option(tables: Sequence[str], *, group: str = "Options") -> OptionDecorator:
+def output_options(
+    tables: Collection[str],
+    *,
+    forms: Sequence[str] = FORMS,
+    text: str = "",
+    group: str = "Options",
+) -> OptionDecorator:
+    """Return `--table` and `--format` of a command that prints these tables."""
+    return shared_options(
+        [
+            table_option(tables, group=group),
+            format_option(forms, text=text, group=group),
+        ]
+    )
+
+
+def table_option(tables: Collection[str], *, group: str = "Options") -> OptionDecorator:
     """Return `--table` of a command that prints these tables."""
 
     def choose(
@@ -376,12 +780,14 @@ def table_option(tables: Sequence[str], *, group: str = "Options") -> OptionDeco
         return names
 
     return click.option(
+        "-t",
         "--table",
         cls=GroupedOption,
         group=group,
         metavar="NAME",
         multiple=True,
         callback=choose,
+        hidden=len(tables) == 1,
         help=f"Print this table alone (repeatable): {', '.join(tables)}.",
     )
 
@@ -403,9 +809,9 @@ def cache_option(*, group: str = "Options") -> OptionDecorator:
 def figures_options(
     figures: Sequence[str], default: Sequence[str], *, group: str = "Options"
 ) -> OptionDecorator:
-    """Return `--figures` and `--only` of a command that draws these figures.
+    """Return `--figures` and `--draw` of a command that draws these figures.
 
-    `default` are those that are drawn where `--only` names none.
+    `default` are those that are drawn where `--draw` names none.
     """
 
     def choose(
@@ -431,7 +837,8 @@ def figures_options(
         ),
     )
     only = click.option(
-        "--only",
+        "--draw",
+        "only",
         cls=GroupedOption,
         group=group,
         metavar="NAME",
@@ -470,10 +877,11 @@ def seed_option(*, group: str = "Options") -> OptionDecorator:
         cls=GroupedOption,
         group=group,
         type=click.IntRange(min=0),
-        metavar="N",
+        metavar="SEED",
         default=_SEED,
         show_default=True,
-        help="Random seed of bootstraps and permutation tests.",
+        hidden=True,
+        help="The random seed of bootstraps and permutation tests.",
     )
 
 
@@ -484,7 +892,8 @@ def resamples_option(*, group: str = "Options") -> OptionDecorator:
         cls=GroupedOption,
         group=group,
         type=click.IntRange(min=100),
-        metavar="N",
+        metavar="RESAMPLES",
+        hidden=True,
         help=(
             "Bootstrap resamples for the intervals. Default: 10000, or 1000 for more than 1,500 "
             "patients or studies and in judge validate."

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from judge.cli.options import FORMS, QUIET
 from judge.rubrics import Rubric
 from judge.tables import forms
-from judge.tables.document import Document
+from judge.tables.document import Column, Document, Table
 from judge.text import harmless
 
 if TYPE_CHECKING:
@@ -21,11 +23,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TABLE_FORMS = ("table", "md", "latex", "csv")
+TABLE_FORMS = FORMS[:-1]
+
+
+def is_quiet() -> bool:
+    """Whether the command was given --quiet."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
 
 
 def note(text: str) -> None:
-    """Say something on standard error; what steers a terminal is made visible."""
+    """Say something on standard error, but not with --quiet."""
+    if not is_quiet():
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """Say on standard error why a command ends as it does; what steers a terminal is visible."""
     click.echo(harmless(text), err=True)
 
 
@@ -58,14 +72,15 @@ def print_document(
 ) -> None:
     """Print a document as text, Markdown, LaTeX or CSV, or `data` as JSON.
 
-    `tables` are the names of the tables to print, by default all, or the first as CSV.
+    `tables` are the names of the tables to print, by default all, or the first as CSV. One that
+    has nothing to show is printed without rows.
     """
     if tables and form not in TABLE_FORMS:
         raise click.UsageError(f"--table goes with --format {', '.join(TABLE_FORMS)}")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("a CSV has one table: name one with --table")
     if tables:
-        document = document.only(tables)
+        document = document.with_empty(tables).only(tables)
     if form == "table":
         from judge.tables.terminal import as_lines
 
@@ -73,6 +88,8 @@ def print_document(
     elif form == "json":
         emit(forms.as_json(data))
     elif form == "csv":
+        if not document.tables:
+            document = replace(document, tables=[_facts_table(document)])
         emit(forms.as_csv(document))
         note_once(document.notes)
     elif form == "md":
@@ -81,13 +98,22 @@ def print_document(
         emit(forms.as_latex(document))
 
 
+def _facts_table(document: Document) -> Table:
+    """Return the facts of a document as a table, for a form that has tables alone."""
+    columns = [Column("name"), Column("value")]
+    return Table("facts", document.title, columns, list(document.facts))
+
+
 def print_summary(
     summary: RunSummary, rubric: Rubric, form: str, tables: Sequence[str] = ()
 ) -> None:
     """Print the summary of a run."""
     from judge.tables.run import run_document
 
-    document = run_document(summary, rubric, complete=form == "csv")
+    if "corrected" in tables and summary.readings is None:
+        raise click.UsageError("--table corrected goes with --readers")
+    is_complete = form == "csv"
+    document = run_document(summary, rubric, complete=is_complete, also=tables)
     print_document(document, form, summary.plain(), tables)
 
 

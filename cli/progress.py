@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from judge.cli.output import note, note_once
+from judge.cli.output import is_quiet, note, note_once, warn
 from judge.text import counted, harmless
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def _shown() -> Iterator[ProgressListener]:
     owner = click.get_current_context().find_object(Owner)
     if owner:
         yield ProgressListener(owner.tick, note)
+        return
+    if is_quiet():
+        yield ProgressListener(lambda _progress: None, note)
         return
     is_terminal, began = sys.stderr.isatty(), time.monotonic()
     last_shown, outage = began, OutageLog()
@@ -204,7 +207,7 @@ def end_uncovered(
     if n - n_left_out < least * n:
         is_low = True
         allowed = floor(100 * (n - n_left_out) / n) / 100
-        note(
+        warn(
             f"{n_left_out:,} of {n:,} studies were left out (--allow-missing), more than "
             f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
         )
@@ -212,7 +215,7 @@ def end_uncovered(
         why = uncovered(summary, min_coverage)
         if why:
             is_low = True
-            note(why)
+            warn(why)
     if is_low:
         sys.exit(LOW_COVERAGE)
 
@@ -237,21 +240,22 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
         error.progress,
         ["judge", *with_option(sys.argv[1:], error.option)],
     )
-    note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
-    note_once(progress.effort())
+    warn(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
+    for line in progress.effort():
+        warn(line)
     if error.n_finished:
         kept = counted(
             error.n_finished,
             "run is finished, and stays",
             "runs are finished, and stay",
         )
-        note(f"{kept}.")
+        warn(f"{kept}.")
     if progress.asked or progress.from_cache or error.n_finished:
         same = "this command" if error.option else "the same command"
-        note(f"Every answer is in the cache. Go on with {same}:")
+        warn(f"Every answer is in the cache. Go on with {same}:")
     else:
-        note("No run was written. Start again with:")
-    note("  " + shlex.join(command))
+        warn("No run was written. Start again with:")
+    warn("  " + shlex.join(command))
     sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), LOW_COVERAGE))
 
 

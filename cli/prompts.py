@@ -9,32 +9,70 @@ from pathlib import Path
 import click
 
 import judge
-from judge.cli.options import PATH, GroupedCommand, SuggestingGroup
-from judge.cli.output import note
+from judge.cli.options import (
+    PATH,
+    GroupedCommand,
+    SuggestingGroup,
+    out_option,
+    output_options,
+)
+from judge.cli.output import note, print_document
 from judge.prompts import every, file_of, load, of_plugins, official
+from judge.tables.document import Column, Document, table_of
 from judge.types import JudgeError
 
 
-@click.group("prompts", cls=SuggestingGroup)
+@click.group(
+    "prompts",
+    cls=SuggestingGroup,
+    examples=["judge prompts show green"],
+    page="docs/extending.md",
+)
 def prompts() -> None:
     """List the prompts, show one as it is sent, or fetch an official one."""
 
 
-@prompts.command("list", short_help="List the prompts, built-in and official.")
-def list_() -> None:
+@prompts.command(
+    "list",
+    cls=GroupedCommand,
+    short_help="List the prompts, built-in and official.",
+    examples=["judge prompts list"],
+    page="docs/extending.md",
+)
+@output_options(["prompts"])
+def list_(*, table: tuple[str, ...], form: str) -> None:
     """List the prompts of the program, of installed rubrics, and the official ones.
 
     Official prompts are their authors' texts; judge prompts fetch NAME downloads one.
     """
+    data = []
     for name, loaded in every(os.environ):
+        entry = dict.fromkeys(("rubric", "version", "digest", "why_not"), "")
         if isinstance(loaded, JudgeError):
-            click.echo(f"{name}  not usable: {loaded}")
+            entry["why_not"] = str(loaded)
         else:
-            about = f"rubric {loaded.rubric}, version {loaded.version}, {loaded.digest}"
-            click.echo(f"{name}  {about}")
+            entry["rubric"] = loaded.rubric
+            entry["version"] = str(loaded.version)
+            entry["digest"] = loaded.digest
+        data.append({"prompt": name, **entry})
+    head = [
+        Column("prompt"),
+        Column("rubric"),
+        Column("version"),
+        Column("digest"),
+        Column("why_not", "not usable"),
+    ]
+    document = Document(tables=[table_of("prompts", "Prompts", head, data)])
+    print_document(document, form, data, table)
 
 
-@prompts.command("show", cls=GroupedCommand, short_help="Show a prompt as it is sent.")
+@prompts.command(
+    "show",
+    cls=GroupedCommand,
+    short_help="Show a prompt as it is sent.",
+    examples=["judge prompts show green --file"],
+    page="docs/extending.md",
+)
 @click.argument("name", metavar="NAME|FILE")
 @click.option(
     "--file",
@@ -53,7 +91,13 @@ def show(*, name: str, file: bool) -> None:
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
 
-@prompts.command("fetch", cls=GroupedCommand, short_help="Download an official prompt.")
+@prompts.command(
+    "fetch",
+    cls=GroupedCommand,
+    short_help="Download an official prompt.",
+    examples=["judge prompts fetch green-official"],
+    page="docs/extending.md",
+)
 @click.argument("name")
 @click.option(
     "--from",
@@ -72,22 +116,15 @@ def fetch(*, name: str, origin: Path | None) -> None:
     click.echo(f"{name} ({prompt.digest}) is now in {folder}")
 
 
-@click.command("examples", cls=GroupedCommand)
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    default="examples",
-    show_default=True,
-    help="The folder to make.",
+@click.command(
+    "examples",
+    cls=GroupedCommand,
+    examples=["judge examples --out examples"],
+    page="docs/index.md",
 )
+@out_option("The folder to make.", default="examples")
 def examples(*, out: Path) -> None:
-    """Copy fifteen made-up studies, with models' reports and readers' annotations, into a folder.
-
-    \b
-    judge examples
-    judge green examples/preds.json examples/refs.json
-    """
+    """Copy fifteen made-up studies with models' reports and readers' annotations into a folder."""
     # In the package, or beside it in a checkout.
     folders = [Path(folder, "examples") for folder in judge.__path__]
     source = next(folder for folder in folders if folder.is_dir())

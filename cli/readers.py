@@ -1,51 +1,73 @@
-"""`judge import` and `judge sample`: what readers read."""
+"""`judge readers import`, `sample` and `export`: what readers read."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from judge.cli.options import (
     NEW_FOLDER,
     PATH,
-    POSITIVE_INTEGER,
     GroupedCommand,
-    format_option,
+    SuggestingGroup,
+    draw_seed_option,
+    limit_option,
+    model_option,
+    out_option,
+    output_options,
+    renamed,
     split_commas,
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import encoding_option, section_option
 
+if TYPE_CHECKING:
+    from judge.running.folder import RunFolder
 
-@click.command("import", cls=GroupedCommand)
+_runs_out_option = out_option(
+    "The folder for the runs, one for each reader; new or empty.",
+    path=NEW_FOLDER,
+    required=True,
+)
+
+
+@click.group(
+    "readers",
+    cls=SuggestingGroup,
+    examples=[
+        "judge readers sample RUN --limit 10",
+        "judge readers import tidy readings.csv --out imported",
+    ],
+    page="docs/readers.md",
+)
+def readers() -> None:
+    """Draw studies for readers, import what they annotated, export what they read."""
+
+
+@readers.command(
+    "import",
+    cls=GroupedCommand,
+    short_help="Import radiologists' annotations as runs.",
+    examples=["judge readers import tidy readings.csv --out imported"],
+    page="docs/readers.md",
+)
 @click.argument("layout", metavar="LAYOUT")
 @click.argument("files", nargs=-1, metavar="FILE...", required=True)
-@click.option(
-    "--out",
-    type=NEW_FOLDER,
-    metavar="DIR",
-    required=True,
-    help="The folder for the runs, one a reader; new or empty.",
-)
-@click.option(
-    "--model",
-    metavar="NAME",
-    help="The model that wrote the candidates. Default: the field model, else from the file name.",
-)
+@_runs_out_option
+@model_option()
 @section_option(
     help="The part of the reports that was read. Default: report; impression for refisco."
 )
 @click.option(
     "--reader",
     metavar="NAME",
-    help=(
-        "The reader's name for radevalx (default: the file's name); with readings, import only "
-        "this reader."
-    ),
+    help="The reader's name for radevalx. Default: the file's name.",
 )
 @encoding_option()
-@format_option(["table", "json"])
+@output_options(["readers"])
 def import_(
     *,
     layout: str,
@@ -55,94 +77,141 @@ def import_(
     section: str | None,
     reader: str | None,
     encoding: str | None,
+    table: tuple[str, ...],
     form: str,
 ) -> None:
-    """Import radiologists' annotations as runs, one a reader, which every command opens.
+    """Import radiologists' annotations as runs, one for each reader, which every command opens.
 
-    LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), auto
-    to recognise these, or readings: annotations made in judge serve, with the run that was read as
-    FILE. Studies that cannot be read are left out and named.
-
-    \b
-    judge import tidy readings.csv --out readers
-    judge validate RUN --readers readers
+    LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), or
+    auto to recognise these. Studies that cannot be read are left out and named.
     """
     from judge.readers import annotation_store, datasets
     from judge.readers.annotations import write_runs
-    from judge.running.folder import RunFolder
     from judge.studies.sections import known_section
-    from judge.tables.run import readers_document
 
     section = known_section(section)
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
-            raise click.UsageError("readings are imported from one run at a time")
-        run = RunFolder.open(Path(files[0]))
-        readings, inputs = annotation_store.finished(run, reader)
-        model = model or run.manifest.model
+            raise click.UsageError("readings are exported from one run at a time")
+        renamed("judge readers import readings", "judge readers export RUN")
+        runs = _export(Path(files[0]), reader, out, model=model, section=section)
     else:
         layout, readings, inputs = datasets.read(layout, files, reader, encoding)
-    runs = write_runs(
-        layout,
+        runs = write_runs(layout, readings, inputs, out, model=model, section=section)
+    _print(runs, layout, form, table)
+
+
+def _export(
+    path: Path,
+    reader: str | None,
+    out: Path,
+    *,
+    model: str | None = None,
+    section: str | None = None,
+) -> list[RunFolder]:
+    """Write the finished readings that were made of a run in the browser as runs."""
+    from judge.readers import annotation_store
+    from judge.readers.annotations import write_runs
+    from judge.running.folder import RunFolder
+
+    run = RunFolder.open(path)
+    readings, inputs = annotation_store.finished(run, reader)
+    return write_runs(
+        annotation_store.LAYOUT,
         readings,
         inputs,
         out,
-        model=model,
+        model=model or run.manifest.model,
         section=section,
     )
+
+
+def _print(
+    runs: Sequence[RunFolder], layout: str, form: str, tables: tuple[str, ...]
+) -> None:
+    """Print the runs of readers, and say where they are."""
+    from judge.tables.run import readers_document
+
     data = [{"run": str(run.path), **run.summary().plain()} for run in runs]
-    print_document(readers_document(runs, layout), form, data)
+    print_document(readers_document(runs, layout), form, data, tables)
     for run in runs:
         note(f"run folder  {run.path}")
 
 
-@click.command("sample", cls=GroupedCommand)
+@readers.command(
+    "export",
+    cls=GroupedCommand,
+    short_help="Make runs of what readers read in the browser.",
+    examples=["judge readers export RUN --out exported"],
+    page="docs/readers.md",
+)
 @click.argument("run", type=PATH)
+@_runs_out_option
 @click.option(
-    "-n",
-    type=POSITIVE_INTEGER,
-    metavar="N",
-    help="Studies in all, with those drawn before. Default: show the run's sample.",
+    "--reader", metavar="NAME", help="Export the readings of this reader alone."
+)
+@output_options(["readers"])
+def export(
+    *,
+    run: Path,
+    out: Path,
+    reader: str | None,
+    table: tuple[str, ...],
+    form: str,
+) -> None:
+    """Make a run for each reader who read studies of RUN in judge serve.
+
+    Studies that a reader has not finished are left out.
+    """
+    from judge.readers.annotation_store import LAYOUT
+
+    _print(_export(run, reader, out), LAYOUT, form, table)
+
+
+@readers.command(
+    "sample",
+    cls=GroupedCommand,
+    short_help="Draw a random sample of studies for readers.",
+    examples=["judge readers sample RUN --limit 10 --strata study_class"],
+    page="docs/readers.md",
+)
+@click.argument("run", type=PATH)
+@limit_option(
+    "Draw so many studies in all, those drawn before included. Default: show the run's sample."
 )
 @click.option(
-    "--by",
+    "--strata",
+    "by",
     multiple=True,
-    metavar="FIELD",
+    metavar="FIELD[,FIELD]",
     callback=split_commas,
     help=(
-        "Draw from each group of studies by this field (repeatable, or with commas), about in "
-        "proportion to its size. Default: study_class."
+        "Draw from each group of studies by these fields, about in proportion to its size. "
+        "Default: study_class."
     ),
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Random seed of the order. Default: 1.",
-)
-@format_option(["table", "json"])
+@draw_seed_option()
+@output_options(["sample"])
 def sample(
     *,
     run: Path,
-    n: int | None,
+    limit: int | None,
     by: tuple[str, ...],
     seed: int | None,
+    table: tuple[str, ...],
     form: str,
 ) -> None:
-    """Draw N studies of RUN at random, in the order in which readers should read them.
+    """Draw studies of RUN at random, in the order in which readers should read them.
 
     The sample is saved with the run. A larger sample begins with the studies of the smaller one,
     and a reader who stops early has read a random sample too. Studies without a score are drawn
     like all others.
-
-    \b
-    judge sample RUN -n 100
     """
     from judge.readers.annotation_store import described
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import RunFolder
     from judge.tables.run import sample_document
 
-    data = described(run, sampled(RunFolder.open(run), n, by, seed))
-    print_document(sample_document(data), form, data)
+    data = described(run, sampled(RunFolder.open(run), limit, by, seed))
+    print_document(sample_document(data), form, data, table)
     note(f"sample saved in {run / SAMPLE}")

@@ -30,7 +30,7 @@ COMMANDS = {
         "each run has its table of studies in studies.csv; examples/radeval_scores.py scores a "
         "run with RadEval, and judge compare --metrics reads what it writes"
     ),
-    "readings": "judge import makes runs of radiologists' readings",
+    "readings": "judge readers import makes runs of radiologists' readings",
     "reviews": (
         "judge runs export RUN --reviews has the reviews of a run, the judge's precision by them, "
         "and the agreement of the reviewers"
@@ -88,19 +88,19 @@ OPTIONS = (
     ),
     Removed(
         "--min-judges",
-        "judge panel scores the studies that all judges scored",
-        ("panel",),
+        "judge runs panel scores the studies that all judges scored",
+        ("runs panel",),
     ),
     Removed(
         "--next",
-        "judge serve steps through studies, and judge audit --worst lists them",
+        "judge serve steps through studies, and judge audit --rows lists them",
         ("audit",),
     ),
     Removed(
         "--plan",
-        "judge sample -n draws as many studies as you name, and judge rates --readings says how "
-        "wide the interval is that they give",
-        ("sample",),
+        "judge readers sample --limit draws as many studies as you name, and judge rates --readers "
+        "says how wide the interval is that they give",
+        ("readers sample",),
     ),
     Removed(
         "--radeval",
@@ -125,8 +125,8 @@ OPTIONS = (
     ),
     Removed(
         "--strict",
-        "judge import leaves out a study whose rows contradict each other, with a note",
-        ("import",),
+        "judge readers import leaves out a study whose rows contradict each other, with a note",
+        ("readers import",),
     ),
     Removed(
         "--top-sites",
@@ -149,8 +149,8 @@ OPTIONS = (
     ),
     Removed(
         "--width",
-        "judge sample -n says how many studies to draw",
-        ("sample",),
+        "judge readers sample --limit says how many studies to draw",
+        ("readers sample",),
     ),
     Removed(
         "--workers",

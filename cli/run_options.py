@@ -15,16 +15,26 @@ import click
 from click.core import ParameterSource
 
 from judge.cli.options import (
-    PATH,
+    BOARD_TABLES,
     POSITIVE,
     POSITIVE_INTEGER,
     FiniteRange,
     GroupedOption,
     OptionDecorator,
+    base_url_option,
+    by_option,
     cache_option,
-    format_option,
-    groupings,
+    concurrency_option,
+    dry_run_option,
+    give_up_after_option,
+    judge_option,
     key_values,
+    limit_option,
+    max_cost_option,
+    min_coverage_option,
+    model_option,
+    out_option,
+    output_options,
     require,
     shared_options,
 )
@@ -40,18 +50,22 @@ if TYPE_CHECKING:
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
 
+RUN_TABLES = ("rates", "corrected", "errors", "unread", "warnings", "failures")
+"""The tables of a run, as `--table` names them."""
 ROLES = ("id", "candidate", "reference", "class", "patient")
 _ALL_ROLES = (*ROLES, "prior", "context")
 
 
 def column_option(*roles: str, text: str = "", group: str) -> OptionDecorator:
     """Return `--column` for fields of such roles; `text` explains some of them."""
-    help_text = f"The field NAME holds the ROLE: {', '.join(roles)} (repeatable)."
+    listed = ", ".join(roles)
+    help_text = (
+        f"The field NAME has the ROLE, such as id=accession (repeatable): {listed}."
+    )
     if text:
         help_text += f" {text}"
-    if "candidate" in roles:
-        help_text += " id=row pairs two files by the order of their records."
     return click.option(
+        "-c",
         "--column",
         "columns",
         cls=GroupedOption,
@@ -59,7 +73,7 @@ def column_option(*roles: str, text: str = "", group: str) -> OptionDecorator:
         multiple=True,
         metavar="ROLE=NAME",
         callback=key_values(keys=roles),
-        help=f"{help_text} Default: the usual names. Example: --column id=accession",
+        help=f"{help_text} Default: the usual names.",
     )
 
 
@@ -103,11 +117,12 @@ def encoding_option(*, group: str = "Options") -> OptionDecorator:
 def section_option(*, help: str, group: str = "Options") -> OptionDecorator:  # noqa: A002
     """Return `--section`."""
     return click.option(
+        "-s",
         "--section",
         cls=GroupedOption,
         group=group,
-        metavar="|".join(SECTION_NAMES),
-        help=help,
+        metavar="SECTION",
+        help=f"{help} Sections: {', '.join(SECTION_NAMES)}.",
     )
 
 
@@ -122,14 +137,7 @@ report_options = shared_options(
                 "else the whole report."
             ),
         ),
-        _reports_option(
-            "--model",
-            metavar="NAME",
-            help=(
-                "The model that wrote the candidates. Default: the field model, else from the file "
-                "name (maira2 for preds_maira2.json)."
-            ),
-        ),
+        model_option(group="Reports"),
         _reports_option(
             "--allow-missing",
             is_flag=True,
@@ -165,7 +173,7 @@ class ReportOptions:
         }
 
 
-_studies_option = partial(click.option, cls=GroupedOption, group="Studies")
+_studies_option = partial(click.option, cls=GroupedOption, group="Reports")
 
 study_options = shared_options(
     [
@@ -177,19 +185,17 @@ study_options = shared_options(
                 "id): take the numbers of the reference with the best score, or the mean."
             ),
         ),
-        _studies_option(
-            "--limit",
-            type=POSITIVE_INTEGER,
-            metavar="N",
-            help="Only N studies, drawn at random but the same each time.",
+        limit_option(
+            "Only so many studies, drawn at random but the same each time.",
+            group="Reports",
         ),
         _studies_option(
             "--shard",
             metavar="I/N",
             hidden=True,
             help=(
-                "Only the I-th of N parts of the studies, such as 3/8, one a machine; judge merge "
-                "joins them."
+                "Only the I-th of N parts of the studies, such as 3/8, one for each machine; "
+                "judge runs merge joins them."
             ),
         ),
     ]
@@ -224,33 +230,26 @@ _judge_option = partial(click.option, cls=GroupedOption, group="Judge")
 
 judge_options = shared_options(
     [
-        _judge_option(
-            "--judge",
-            metavar="JUDGE",
-            help=(
-                "Who judges: lexicon (built in, the default) or lexicon:FILE; a model behind an "
-                "API, such as gpt-6-luna, claude-haiku-5-5, gemini-3.5-flash-lite or "
-                "azure:DEPLOYMENT; vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster) or "
-                "hf:MODEL (in this process), where MODEL is a Hugging Face name or a folder."
-            ),
+        judge_option(
+            "Who judges: lexicon (built in, the default) or lexicon:FILE; a model behind an API, "
+            "such as gpt-6-luna, claude-haiku-5-5, gemini-3.5-flash-lite or azure:DEPLOYMENT; "
+            "vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster) or hf:MODEL (in this process), "
+            "where MODEL is a Hugging Face name or a folder.",
+            group="Judge",
         ),
         _judge_option(
             "--prompt",
             metavar="NAME|FILE",
             help="The prompt, for judges that read one; judge prompts list names them.",
         ),
-        _judge_option(
-            "--base-url",
-            multiple=True,
-            metavar="URL",
-            help=(
-                "The model's server, which speaks OpenAI's protocol; several share the load. "
-                "Default: the provider of the model. The key is read from OPENAI_API_KEY, "
-                "ANTHROPIC_API_KEY, GEMINI_API_KEY, AZURE_OPENAI_API_KEY or VLLM_API_KEY."
-            ),
+        base_url_option(
+            "The model's server, which speaks OpenAI's protocol (repeatable: several share the "
+            "load). Default: the provider of the model.",
+            group="Judge",
         ),
         _judge_option(
             "--server",
+            hidden=True,
             multiple=True,
             metavar="KEY[=VALUE]",
             callback=key_values(),
@@ -264,6 +263,7 @@ judge_options = shared_options(
         ),
         _judge_option(
             "--max-tokens",
+            hidden=True,
             type=POSITIVE_INTEGER,
             metavar="N",
             help=(
@@ -274,6 +274,7 @@ judge_options = shared_options(
         ),
         _judge_option(
             "--reasoning-effort",
+            hidden=True,
             metavar="EFFORT",
             help=(
                 "How long the model may reason: none, minimal, low, medium, high, ... as it takes "
@@ -291,12 +292,14 @@ judge_options = shared_options(
         ),
         _judge_option(
             "--temperature",
+            hidden=True,
             type=FiniteRange(0, 2),
             metavar="NUMBER",
             help="Sampling temperature. Default: 0, the likeliest answer.",
         ),
         _judge_option(
             "--body",
+            hidden=True,
             multiple=True,
             metavar="KEY=JSON",
             callback=key_values(parse=json_or_word),
@@ -323,31 +326,10 @@ _run_option = partial(click.option, cls=GroupedOption, group="Run")
 
 running_options = shared_options(
     [
-        _run_option(
-            "--max-cost",
-            type=POSITIVE,
-            metavar="DOLLARS",
-            help="Stop before these studies cost more than this, earlier commands included.",
-        ),
-        _run_option(
-            "--dry-run",
-            is_flag=True,
-            help="Show what would be asked, what is cached and what it may cost; ask nothing.",
-        ),
-        _run_option(
-            "--concurrency",
-            type=POSITIVE_INTEGER,
-            metavar="N",
-            help="The most requests at a time. Default: 16, or 128 for each vLLM.",
-        ),
-        _run_option(
-            "--min-coverage",
-            type=FiniteRange(0, 1),
-            metavar="SHARE",
-            default=0.99,
-            show_default=True,
-            help="Exit with code 3 if a smaller share of the studies could be scored.",
-        ),
+        max_cost_option(group="Run"),
+        dry_run_option(group="Run"),
+        concurrency_option(hidden=True, group="Run"),
+        min_coverage_option(default=0.99, hidden=True, group="Run"),
         cache_option(group="Run"),
         _run_option(
             "--timeout",
@@ -376,15 +358,7 @@ running_options = shared_options(
             hidden=True,
             help="How often to ask again after an answer that cannot be read.",
         ),
-        _run_option(
-            "--give-up-after",
-            type=click.IntRange(min=0),
-            metavar="N",
-            default=50,
-            show_default=True,
-            hidden=True,
-            help="Stop if over half of the first N answers cannot be read; 0: never.",
-        ),
+        give_up_after_option(default=50, group="Run"),
     ]
 )
 """How a run goes, and what it may cost."""
@@ -470,8 +444,6 @@ class JudgeOptions:
         return session
 
 
-_output_option = partial(click.option, cls=GroupedOption, group="Output")
-
 run_options = shared_options(
     [
         click.argument("preds"),
@@ -479,18 +451,20 @@ run_options = shared_options(
         click.argument("more", metavar="", nargs=-1),
         column_option(
             *_ALL_ROLES,
-            text="The judge is shown every context, and prior, the earlier report.",
+            text="Only context and prior, the earlier report, are shown to the judge too.",
             group="Reports",
         ),
         report_options,
         study_options,
         _studies_option(
             "--no-context",
+            hidden=True,
             is_flag=True,
             help="Show the judge nothing but the two reports.",
         ),
         _studies_option(
             "--modality",
+            hidden=True,
             metavar="xr|ct|mr|us|mg",
             help=(
                 "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest "
@@ -523,25 +497,17 @@ run_options = shared_options(
             hidden=True,
             help="How often to look at a batch.",
         ),
-        _output_option(
-            "--by",
-            metavar="FIELD[,FIELD]",
-            multiple=True,
-            callback=groupings,
-            default=("study_class",),
-            show_default=True,
-            help="Group the rates by this field; a,b by combinations.",
+        by_option(
+            "Group the rates by this field.", default=["study_class"], group="Output"
         ),
-        _output_option(
-            "--out",
-            type=PATH,
-            metavar="DIR",
-            help=(
-                "The run folder, or that of all runs with several PREDS. Default: a new folder in "
-                "judge-runs."
-            ),
+        out_option(
+            "The folder of the run, or of the runs. Default: a new one in judge-runs.",
+            group="Output",
         ),
-        format_option(["table", "json", "csv", "md"], group="Output"),
+        output_options(
+            dict.fromkeys([*RUN_TABLES, *BOARD_TABLES]),
+            group="Output",
+        ),
     ]
 )
 """All arguments and options of a rubric's command: the fields of `RunOptions`."""
@@ -561,6 +527,7 @@ class RunOptions(StudyOptions, JudgeOptions):
     batch_poll: float
     by: tuple[str, ...]
     out: Path | None
+    table: tuple[str, ...]
     form: str
 
     def settings(self, rubric: str) -> RunSettings:

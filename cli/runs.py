@@ -1,4 +1,4 @@
-"""`judge runs list` and `export`, `merge`, `panel`, `rescore` and `cite`: what becomes of runs."""
+"""`judge runs ...` and `judge cite`: what becomes of runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ import click
 from judge.cli.options import (
     PATH,
     GroupedCommand,
+    SuggestingGroup,
+    by_option,
     format_option,
-    groupings,
-    table_option,
+    out_option,
+    output_options,
 )
 from judge.cli.output import emit, note, print_document, print_summary, runs_among
+from judge.cli.run_options import RUN_TABLES
+from judge.tables.document import Document
 from judge.text import counted
 from judge.types import JudgeError
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from judge.running.folder import RunFolder
 
 
-class _RunsGroup(click.Group):
+class _RunsGroup(SuggestingGroup):
     """A group whose first command is meant where none is named: `judge runs FOLDER`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -35,20 +39,29 @@ class _RunsGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("runs", cls=_RunsGroup)
+@click.group(
+    "runs",
+    cls=_RunsGroup,
+    examples=["judge runs list judge-runs", "judge runs export RUN --reviews"],
+    page="docs/auditing.md",
+)
 def runs() -> None:
-    """List runs, or export what reviewers said of one.
+    """List, join, combine, read again, export or delete runs.
 
-    \b
-    judge runs FOLDER                 the same as judge runs list FOLDER
-    judge runs export RUN --reviews
+    judge runs FOLDER is short for judge runs list FOLDER.
     """
 
 
-@runs.command("list", cls=GroupedCommand, short_help="List the runs in folders.")
+@runs.command(
+    "list",
+    cls=GroupedCommand,
+    short_help="List the runs in folders.",
+    examples=["judge runs list judge-runs"],
+    page="docs/auditing.md",
+)
 @click.argument("folders", type=PATH, nargs=-1, metavar="[FOLDER]...")
-@format_option(["table", "json"])
-def list_(*, folders: tuple[Path, ...], form: str) -> None:
+@output_options(["runs"])
+def list_(*, folders: tuple[Path, ...], table: tuple[str, ...], form: str) -> None:
     """List the runs in FOLDER (default: judge-runs) and its subfolders, the newest first.
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
@@ -82,11 +95,15 @@ def list_(*, folders: tuple[Path, ...], form: str) -> None:
     if not described:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
-    print_document(runs_document(described), form, described)
+    print_document(runs_document(described), form, described, table)
 
 
 @runs.command(
-    "export", cls=GroupedCommand, short_help="Print what reviewers said of a run."
+    "export",
+    cls=GroupedCommand,
+    short_help="Print what reviewers said of a run.",
+    examples=["judge runs export RUN --reviews --format csv"],
+    page="docs/auditing.md",
 )
 @click.argument("run", type=PATH)
 @click.option(
@@ -97,9 +114,8 @@ def list_(*, folders: tuple[Path, ...], form: str) -> None:
         "agreement of each two reviewers (kappa)."
     ),
 )
-@table_option(["reviews", "precision", "agreement"])
-@format_option(
-    ["table", "json", "csv", "md"],
+@output_options(
+    ["reviews", "precision", "agreement"],
     text="csv has each review, json has all, the others have the figures.",
 )
 def export(*, run: Path, reviews: bool, table: tuple[str, ...], form: str) -> None:
@@ -108,10 +124,6 @@ def export(*, run: Path, reviews: bool, table: tuple[str, ...], form: str) -> No
     Precision is the share of reviewed errors that more than half of their reviewers call right;
     finding precision counts a wrong severity as right. Reviews of errors that the run no longer
     has are stale: they are marked, and count in no figure.
-
-    \b
-    judge runs export RUN --reviews
-    judge runs export RUN --reviews --format csv > reviews.csv
     """
     from judge.running.folder import RunFolder
     from judge.study.reviews import REVIEWS, RunReviews, StudyUnits
@@ -135,35 +147,44 @@ def export(*, run: Path, reviews: bool, table: tuple[str, ...], form: str) -> No
     print_document(document, form, data, table)
 
 
-@click.command("merge", cls=GroupedCommand)
-@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
-@click.option(
-    "--out", type=PATH, metavar="DIR", required=True, help="The new run's folder."
+@runs.command(
+    "merge",
+    cls=GroupedCommand,
+    short_help="Join the shards of a set of studies into one run.",
+    examples=[
+        "judge green preds.json refs.json --shard 1/2 --out one",
+        "judge green preds.json refs.json --shard 2/2 --out two",
+        "judge runs merge one two --out whole",
+    ],
+    page="docs/gpu.md",
 )
-@format_option(["table", "json", "csv", "md"])
-def merge(*, runs: tuple[Path, ...], out: Path, form: str) -> None:
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@out_option("The new run's folder.", required=True)
+@output_options(RUN_TABLES)
+def merge(
+    *, runs: tuple[Path, ...], out: Path, table: tuple[str, ...], form: str
+) -> None:
     """Join the RUNs of all shards (judge RUBRIC --shard I/N) into one run.
 
     The new run has the same numbers as one of the whole set. Nothing is asked; the shards stay.
-
-    \b
-    judge green preds.json refs.json --shard 1/2 --out one
-    judge green preds.json refs.json --shard 2/2 --out two
-    judge merge one two --out whole
     """
     from judge.running.combining import merge as merge_runs
     from judge.running.folder import RunFolder
 
     merged = merge_runs([RunFolder.open(path) for path in runs], out)
-    _print(merged, form)
+    _print(merged, form, table)
 
 
-@click.command("panel", cls=GroupedCommand)
-@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
-@click.option(
-    "--out", type=PATH, metavar="DIR", required=True, help="The new run's folder."
+@runs.command(
+    "panel",
+    cls=GroupedCommand,
+    short_help="Combine the runs of several judges into one.",
+    examples=["judge runs panel RUN OTHER --rule mean --out panel"],
+    page="docs/judging.md",
 )
-@format_option(["table", "json", "csv", "md"])
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+@out_option("The new run's folder.", required=True)
+@output_options(RUN_TABLES)
 @click.option(
     "--rule",
     type=click.Choice(["majority", "mean"]),
@@ -174,33 +195,38 @@ def merge(*, runs: tuple[Path, ...], out: Path, form: str) -> None:
     ),
 )
 def panel(
-    *, runs: tuple[Path, ...], out: Path, form: str, rule: Literal["majority", "mean"]
+    *,
+    runs: tuple[Path, ...],
+    out: Path,
+    table: tuple[str, ...],
+    form: str,
+    rule: Literal["majority", "mean"],
 ) -> None:
     """Combine the RUNs of several judges, by one rubric on the same studies, into one run.
 
     The new run opens in rates, audit, compare and serve like any other. It has every judge's
     errors. Nothing is asked; the RUNs stay.
-
-    \b
-    judge panel first second third --rule majority --out panel
     """
     from judge.running.combining import panel as panel_of
     from judge.running.folder import RunFolder
 
     combined = panel_of([RunFolder.open(path) for path in runs], out, rule)
-    _print(combined, form)
+    _print(combined, form, table)
 
 
-@click.command("rescore", cls=GroupedCommand)
-@click.argument("run", type=PATH)
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="Write a new run here. Default: replace RUN; its manifest keeps the history.",
+@runs.command(
+    "rescore",
+    cls=GroupedCommand,
+    short_help="Read a run's answers again with the current parser.",
+    examples=["judge runs rescore RUN --out again"],
+    page="docs/answers.md",
 )
-@format_option(["table", "json", "csv", "md"])
-def rescore(*, run: Path, out: Path | None, form: str) -> None:
+@click.argument("run", type=PATH)
+@out_option(
+    "Write a new run here. Default: replace RUN; its manifest keeps the history."
+)
+@output_options(RUN_TABLES)
+def rescore(*, run: Path, out: Path | None, table: tuple[str, ...], form: str) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
     from judge.running.combining import rescore as rescore_run
     from judge.running.folder import RunFolder
@@ -209,12 +235,35 @@ def rescore(*, run: Path, out: Path | None, form: str) -> None:
     rescored = RunFolder.open(path)
     n = rescored.summary().n_studies
     note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
-    _print(rescored, form)
+    _print(rescored, form, table)
 
 
-def _print(run: RunFolder, form: str) -> None:
+def _print(run: RunFolder, form: str, tables: tuple[str, ...]) -> None:
     note(f"run folder  {run.path}")
-    print_summary(run.summary(), run.rubric, form)
+    print_summary(run.summary(), run.rubric, form, tables)
+
+
+@runs.command(
+    "delete",
+    cls=GroupedCommand,
+    short_help="Move runs to the trash.",
+    examples=["judge runs delete RUN"],
+    page="docs/auditing.md",
+)
+@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
+def delete(*, runs: tuple[Path, ...]) -> None:
+    """Move each RUN to the trash beside it, the folder .trash, with its reviews and readings.
+
+    judge serve lists the trash and restores runs from it. Nothing is removed for good: delete
+    .trash yourself to free the space. A run that is being judged is refused.
+    """
+    from judge.running.folder import RunFolder
+    from judge.service.moving import moved_to_trash
+
+    for path in runs:
+        RunFolder.open(path)
+    for path in runs:
+        print_document(Document(facts=[("moved to", str(moved_to_trash(path)))]))
 
 
 def _summary_by(run: RunFolder, by: Sequence[str]) -> RunSummary:
@@ -235,17 +284,16 @@ def _summary_by(run: RunFolder, by: Sequence[str]) -> RunSummary:
     return run.regrouped(by, draws=draws)
 
 
-@click.command("cite", cls=GroupedCommand)
+@click.command(
+    "cite",
+    cls=GroupedCommand,
+    examples=["judge cite RUN --by study_class --by site"],
+    page="docs/references.md",
+)
 @click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="FIELD[,FIELD]",
-    callback=groupings,
-    help=(
-        "Give the figures by this field too (repeatable); a,b gives them by combinations; none "
-        "leaves groups out. Default: the fields that the run was made with, usually study_class."
-    ),
+@by_option(
+    "Give the figures by this field too; none leaves groups out. Default: the fields that the run "
+    "was made with, usually study_class."
 )
 @format_option(
     ["text", "latex", "bibtex"],
@@ -257,9 +305,6 @@ def cite(*, runs: tuple[Path, ...], by: tuple[str, ...], form: str) -> None:
     The text names reports, rubric, judge and settings, the studies that were scored, the figures
     with their intervals for all studies and by study class, and the signature, all as the run
     recorded them.
-
-    \b
-    judge cite RUN --by study_class --by site
     """
     from judge import plugins
     from judge.comparing.alignment import RunChoice

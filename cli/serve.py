@@ -26,7 +26,12 @@ _address_option = partial(click.option, cls=GroupedOption, group="Address")
 _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
 
 
-@click.command("serve", cls=GroupedCommand)
+@click.command(
+    "serve",
+    cls=GroupedCommand,
+    examples=["judge serve RUN", "judge serve --offer gpt-6-luna --budget 50"],
+    page="docs/auditing.md",
+)
 @click.argument("named", type=PATH, nargs=-1, metavar="[RUN]...")
 @_address_option(
     "--host",
@@ -61,10 +66,10 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
     ),
 )
 @_runs_option(
-    "--allow-judge",
+    "--offer",
     "judges",
     multiple=True,
-    metavar="NAME[=URL]",
+    metavar="JUDGE[=URL]",
     callback=key_values(),
     help="A judge that clients may ask beside the built-in one (repeatable).",
 )
@@ -72,9 +77,12 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
     "--budget",
     "budgets",
     multiple=True,
-    metavar="[NAME=]DOLLARS",
+    metavar="[JUDGE=]DOLLARS",
     callback=key_values(),
-    help="The most that an allowed judge may cost in all, also after a restart (repeatable).",
+    help=(
+        "The most that all runs of an offered judge may cost together, also after a restart "
+        "(repeatable). (--max-cost of judge RUBRIC limits one command.)"
+    ),
 )
 @_runs_option(
     "--concurrency",
@@ -111,10 +119,6 @@ def serve(
 
     Shows each RUN and the runs of --runs. /openapi.json describes the REST API. Runs that were cut
     off are continued.
-
-    \b
-    judge serve judge-runs/maira2-green
-    judge serve --allow-judge gpt-6-luna --budget 50
     """
     from judge.address import is_loopback
     from judge.running.folder import RunFolder

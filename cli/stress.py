@@ -12,14 +12,15 @@ import click
 
 from judge.cli.options import (
     NEW_FOLDER,
-    POSITIVE_INTEGER,
     GroupedCommand,
     GroupedOption,
     SuggestingGroup,
-    format_option,
+    draw_seed_option,
+    limit_option,
+    out_option,
+    output_options,
     shared_options,
     split_commas,
-    table_option,
 )
 from judge.cli.output import note, print_document
 from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
@@ -45,13 +46,11 @@ _judge_option = partial(click.option, cls=GroupedOption, group="Judge")
 _candidate_options = shared_options(
     [
         click.argument("refs"),
-        _candidates_option(
-            "--out",
-            type=NEW_FOLDER,
-            metavar="DIR",
+        out_option(
+            "The folder of the candidates, new or of the same command.",
+            path=NEW_FOLDER,
             default="stress",
-            show_default=True,
-            help="The folder of the candidates, new or of the same command.",
+            group="Candidates",
         ),
         column_option("id", "reference", group="Candidates"),
         section_option(
@@ -61,22 +60,10 @@ _candidate_options = shared_options(
             ),
             group="Candidates",
         ),
-        _candidates_option(
-            "-n",
-            type=POSITIVE_INTEGER,
-            metavar="N",
-            default=200,
-            show_default=True,
-            help="The studies to draw.",
+        limit_option(
+            "How many studies are drawn at random.", default=200, group="Candidates"
         ),
-        _candidates_option(
-            "--seed",
-            type=click.IntRange(0),
-            metavar="N",
-            default=1,
-            show_default=True,
-            help="Random seed of the candidates.",
-        ),
+        draw_seed_option(default=1, group="Candidates"),
         _candidates_option(
             "--changes",
             multiple=True,
@@ -98,26 +85,15 @@ _candidate_options = shared_options(
 )
 """The fields of `_Candidates`."""
 
-_output_options = shared_options(
-    [
-        table_option(
-            [
-                "detection",
-                "several",
-                "false_alarms",
-                "stability",
-                "hostile",
-                "changed",
-                "not_made",
-            ],
-            group="Output",
-        ),
-        format_option(
-            ["table", "md", "csv", "json"], text="csv has one table.", group="Output"
-        ),
-    ]
+_TABLES = (
+    "detection",
+    "several",
+    "false_alarms",
+    "stability",
+    "hostile",
+    "changed",
+    "not_made",
 )
-"""What is printed: `table`, `form`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +104,7 @@ class _Candidates:
     out: Path
     columns: Mapping[str, Any]
     section: str | None
-    n: int
+    limit: int
     seed: int
     changes: tuple[str, ...]
     rubric: str
@@ -145,7 +121,7 @@ class _Candidates:
         n_empty = sum(studies.omitted.values())
         if n_empty:
             note(f"{n_empty:,} of the references are empty, and left out")
-        sample = studies.sample(self.n, self.seed)
+        sample = studies.sample(self.limit, self.seed)
         note(f"{len(sample):,} of {len(studies):,} studies, seed {self.seed}")
         return sample
 
@@ -170,7 +146,12 @@ class _Group(SuggestingGroup):
         return super().parse_args(ctx, args if is_named else ["run", *args])
 
 
-@click.group("stress", _Group)
+@click.group(
+    "stress",
+    cls=_Group,
+    examples=["judge stress run refs.json --limit 40"],
+    page="docs/stress.md",
+)
 def stress() -> None:
     """Test a judge with known errors: does it find them, and ignore changes that mean nothing?
 
@@ -179,30 +160,36 @@ def stress() -> None:
 
 
 @stress.command(
-    "run", cls=GroupedCommand, short_help="Make candidates, judge them and report."
+    "run",
+    cls=GroupedCommand,
+    rare=[
+        "--prompt",
+        "--cache",
+        "--rubric",
+        "--column",
+        "--section",
+    ],
+    short_help="Make candidates, judge them and report.",
+    examples=["judge stress run refs.json --limit 40 --out tested"],
+    page="docs/stress.md",
 )
 @_candidate_options
 @judge_options
 @running_options
-@_output_options
+@output_options(_TABLES, group="Output")
 @_judge_option(
     "--repeats",
     type=click.IntRange(1, 100),
-    metavar="K",
+    metavar="TIMES",
     default=1,
     show_default=True,
-    help="Ask each question K times.",
+    help="How often each question is asked.",
 )
 def _run(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noqa: ANN401
     """Make candidates with known errors from the references REFS, judge them and report.
 
     Each repeat is a run in --out/runs. The same command continues where it was stopped; another
-    --judge adds its runs, for judge compare --by change.
-
-    \b
-    judge stress refs.json --judge gpt-6-luna -n 50
-
-    Exit codes are those of judge RUBRIC.
+    --judge adds its runs, for judge compare --by change. Exit codes are those of judge RUBRIC.
     """
     from judge.stress import candidates
     from judge.stress.report import stress_figures
@@ -225,10 +212,15 @@ def _run(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noqa: 
 
 
 @stress.command(
-    "make", cls=GroupedCommand, short_help="Make candidates with known errors."
+    "make",
+    cls=GroupedCommand,
+    short_help="Make candidates with known errors.",
+    examples=["judge stress make refs.json --limit 40 --out made"],
+    page="docs/stress.md",
 )
 @_candidate_options
-def _make(**values: Any) -> None:  # noqa: ANN401
+@output_options(["candidates"], group="Output")
+def _make(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noqa: ANN401
     """Make candidates with known errors from the references REFS, without asking a judge.
 
     Judge them like any others: judge green DIR/preds.jsonl DIR/refs.jsonl. A candidate's id is
@@ -242,20 +234,24 @@ def _make(**values: Any) -> None:  # noqa: ANN401
     counts = candidates.write_candidates(
         options.out, options.draw_studies(), changes, options.seed
     )
-    print_document(candidates_document(counts))
+    print_document(candidates_document(counts), form, counts, table)
     note(f"written to {options.out}")
 
 
 @stress.command(
-    "report", cls=GroupedCommand, short_help="Report on runs of such candidates."
+    "report",
+    cls=GroupedCommand,
+    short_help="Report on runs of such candidates.",
+    examples=["judge stress report tested"],
+    page="docs/stress.md",
 )
-@click.argument("runs", nargs=-1, metavar="RUN...|DIR", required=True)
-@_output_options
+@click.argument("runs", nargs=-1, metavar="RUN...", required=True)
+@output_options(_TABLES, group="Output")
 def _report(*, runs: tuple[str, ...], table: tuple[str, ...], form: str) -> None:
     """Report which known errors a judge found, and where harmless changes misled it.
 
-    RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
-    judge stress. docs/stress.md explains each number.
+    RUN is a run of the candidates of judge stress, or the folder of judge stress run; several are
+    repeats. docs/stress.md explains each number.
     """
     from judge.stress.report import stress_figures
 
@@ -287,7 +283,7 @@ def _settings(options: _StressOptions) -> RunSettings:
 
     candidates = CandidateSettings(
         refs=options.refs,
-        n=options.n,
+        n=options.limit,
         seed=options.seed,
         changes=list(options.changes),
     )

@@ -12,12 +12,12 @@ from judge.cli.options import (
     GroupedCommand,
     GroupedOption,
     figures_options,
-    format_option,
     metric_file_options,
+    output_options,
     read_metric_files,
+    readers_option,
     require,
     resampling_options,
-    table_option,
 )
 from judge.cli.output import (
     check_outputs,
@@ -32,15 +32,21 @@ _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
 
 
-@click.command("validate", cls=GroupedCommand)
-@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
-@_readers_option(
-    "--readers",
-    multiple=True,
-    metavar="[NAME=]RUN",
-    required=True,
-    help="A reader's run of the same reports, from judge import, or a folder of them (repeatable).",
+@click.command(
+    "validate",
+    cls=GroupedCommand,
+    rare={
+        "--metrics",
+        "--higher-is-better",
+        "--lower-is-better",
+        "--patient-field",
+        "--random-readers",
+    },
+    examples=["judge validate RUN --readers readers --format md"],
+    page="docs/trust.md",
 )
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
+@readers_option(required=True, group="Readers")
 @_readers_option(
     "--epsilon",
     type=click.FloatRange(0, 1, max_open=True),
@@ -74,7 +80,7 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
     metavar="FILE",
     help="Write a page with tables, counts and studies.",
 )
-@table_option(
+@output_options(
     [
         "judges",
         "agreement",
@@ -89,9 +95,6 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
         "alternative_annotator",
     ],
     group="Output",
-)
-@format_option(
-    ["table", "md", "latex", "csv", "json"], text="csv has one table.", group="Output"
 )
 def validate(
     *,
@@ -118,9 +121,6 @@ def validate(
     readers; the order of several candidates of one reference; agreement on studies without
     significant errors and on the highest severity; differences between judges; bias and limits of
     agreement; the alternative-annotator test. docs/trust.md explains each number.
-
-    \b
-    judge validate RUN --readers readers --html validation.html
     """
     from judge.comparing.alignment import choice
     from judge.figures.files import draw_figures

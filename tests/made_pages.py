@@ -94,6 +94,7 @@ def validation_pages(folder: Path) -> None:
             writer.writerows(rows)
         readers, judged = work / "readers", work / "judged"
         cli(
+            "readers",
             "import",
             "tidy",
             work / "readings.csv",

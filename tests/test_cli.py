@@ -59,7 +59,11 @@ def test_help_names_every_command_and_every_option_under_a_heading(
 
 def test_the_help_has_groups(invoke: Invoke) -> None:
     text = invoke("--help").stdout
-    assert re.findall(r"^([A-Z].*):$", text, re.MULTILINE) == ["Options", *COMMANDS]
+    assert re.findall(r"^([A-Z].*):$", text, re.MULTILINE) == [
+        "Options",
+        *COMMANDS,
+        "Examples",
+    ]
     first = text.partition("Judge reports:")[2].partition("Look at")[0]
     names = re.findall(r"^  (\w+) ", first, re.MULTILINE)
     assert names[:6] == [
@@ -75,14 +79,14 @@ def test_the_help_has_groups(invoke: Invoke) -> None:
         invoke("green", option).stdout for option in ("--help", "--help-all")
     )
     listed = [
-        re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE)
+        re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
         for text in (usual, every)
     ]
     assert len(listed[0]) <= 30
     assert {*listed[0]} - {"--help-all"} < {*listed[1]}
     assert "--reask" in listed[1]
     headings = re.findall(r"^([A-Z]\w+):$", usual, re.MULTILINE)
-    assert headings == ["Reports", "Studies", "Judge", "Run", "Output", "Help"]
+    assert headings == ["Reports", "Judge", "Run", "Output", "Help", "Examples"]
 
 
 def test_old_option_names_work_and_name_the_new_ones(
@@ -191,7 +195,7 @@ def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
         ),
         (("compare", "a", "b", "--no-tests", "--flips", "200"), "--tests"),
         (("errors", "a", "--common"), "two runs"),
-        (("rates", "a", "--readings-at-random"), "--readings"),
+        (("rates", "a", "--drawn-at-random"), "--readers"),
         (("audit", "a", "--raw"), "STUDY_ID"),
     ],
 )
@@ -332,8 +336,8 @@ def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
     assert "preds" in invoke("runs", example_run).stdout
     (other / "manifest.json").write_text("{", "utf-8")
     assert str(other) in invoke("runs", example_run.parent).stderr
-    for command in ("audit", "rescore"):
-        done = invoke(command, example_run.parent)
+    for command in (("audit",), ("runs", "rescore")):
+        done = invoke(*command, example_run.parent)
         assert done.exit_code == 2
         assert f"{example_run.parent} is not a run" in done.stderr
 
@@ -346,10 +350,10 @@ def test_audit_shows_one_study_or_the_worst(
         assert needed in text
     raw = invoke("audit", judged_examples, "ex-008", "--raw").stdout
     assert "[Clinically Significant Errors]:" in raw
-    ids = re.findall(r"ex-\d+", invoke("audit", judged_examples, "--worst", "3").stdout)
+    ids = re.findall(r"ex-\d+", invoke("audit", judged_examples, "--rows", "3").stdout)
     assert len(ids) == 3
     assert ids[0] == "ex-015"
-    for odd in (["nope"], ["ex-001", "--worst", "2"], ["--worst", "0"]):
+    for odd in (["nope"], ["ex-001", "--rows", "2"], ["--rows", "0"]):
         done = invoke("audit", judged_examples, *odd)
         assert (done.exit_code, done.stdout) == (2, "")
 
@@ -366,7 +370,7 @@ def test_nothing_of_the_input_steers_the_terminal(
         text = invoke("audit", "run", study_id).stdout
         assert "[bold]red[/bold]" in text
         assert not set(text) & {"\x1b", "\x07", "\u202e"}
-    assert "\x1b" not in invoke("audit", "run", "--worst", "9").stdout
+    assert "\x1b" not in invoke("audit", "run", "--rows", "9").stdout
     waiting = Progress(2, trouble="busy \x1b[31m" + "x" * 500).line(1.0)
     assert "\x1b" not in waiting
     assert len(waiting) < 200
@@ -505,7 +509,7 @@ def test_rescore_reads_the_raw_answers(invoke: Invoke, example_run: Path) -> Non
     records = records_of(example_run)
     records[0]["answer"]["text"] = "I'm sorry, but I can't help with that."
     rewrite(example_run, records)
-    done = invoke("rescore", example_run, "--out", "again", "--format", "json")
+    done = invoke("runs", "rescore", example_run, "--out", "again", "--format", "json")
     data = json.loads(done.stdout)
     assert "1 of 15 studies read differently" in done.stderr
     assert (data["n_scored"], data["n_unparsed"]) == (14, 1)

@@ -70,7 +70,7 @@ def test_what_is_added_is_used_like_anything_built_in(
     assert "signature  toy:1|package:judge-toy@1.0|judge:echo-1+" in done.stdout
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
     assert manifest["versions"]["judge-toy"] == "1.0"
-    assert judge("rescore", "run").returncode == 0
+    assert judge("runs", "rescore", "run").returncode == 0
     assert "What is wrong with the candidate?" in judge("prompts", "show", "toy").stdout
     lost = judge("green", PREDS, REFS, "--judge", "echo:nothing.txt")
     assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)
@@ -258,5 +258,5 @@ def test_runs_by_two_versions_of_a_package_are_told_apart(
     )
     said = " ".join(invoke("compare", "one", "two").output.split())
     assert "slips@1.0 in one, slips@2.0 in two" in said
-    assert invoke("rescore", "one").exit_code == 0
+    assert invoke("runs", "rescore", "one").exit_code == 0
     assert "packages that differ" not in invoke("compare", "one", "two").output

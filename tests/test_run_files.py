@@ -74,14 +74,17 @@ def test_the_second_to_write_a_run_is_refused_and_takes_nothing_away(
 ) -> None:
     before = (example_run / MANIFEST).read_bytes()
     with holder(example_run) as (_process, place):
-        for line in (("green", *PAIR, "--out", example_run), ("rescore", example_run)):
+        for line in (
+            ("green", *PAIR, "--out", example_run),
+            ("runs", "rescore", example_run),
+        ):
             done = invoke(*line)
             assert done.exit_code == 2
             assert f"{example_run} is being written" in done.stderr
         assert (place / "mine").read_text() == "mine"
         assert (example_run / MANIFEST).read_bytes() == before
     assert not (example_run / WRITING).exists()
-    assert invoke("rescore", example_run).exit_code == 0
+    assert invoke("runs", "rescore", example_run).exit_code == 0
 
 
 def test_what_a_killed_process_left_is_removed(invoke: Invoke, tmp_path: Path) -> None:
@@ -103,7 +106,7 @@ def test_a_run_is_its_owners_alone(invoke: Invoke, example_run: Path) -> None:
     # What its owner has opened to a group stays so.
     for path in example_run.iterdir():
         path.chmod(0o640)
-    assert invoke("rescore", example_run).exit_code == 0
+    assert invoke("runs", "rescore", example_run).exit_code == 0
     assert rights() == {0o640}
 
 
@@ -149,7 +152,7 @@ def test_a_damaged_run_is_one_message_with_its_file(
     before = {file.name: file.read_bytes() for file in example_run.iterdir()}
     for command in (
         ("audit", example_run, "--html", "page.html"),
-        ("rescore", example_run),
+        ("runs", "rescore", example_run),
     ):
         refused(invoke, *command, names=(example_run, named))
     assert not Path("page.html").exists()
@@ -166,9 +169,9 @@ def test_a_table_without_a_column_is_made_anew(
             path.write_bytes(b"PAR1")
         else:
             damaged.to_parquet(path, index=False)
-        for command in (("rates", example_run), ("audit", example_run, "--worst", "3")):
-            refused(invoke, *command, names=(path, "judge rescore"))
-        assert invoke("rescore", example_run).exit_code == 0
+        for command in (("rates", example_run), ("audit", example_run, "--rows", "3")):
+            refused(invoke, *command, names=(path, "judge runs rescore"))
+        assert invoke("runs", "rescore", example_run).exit_code == 0
         assert pd.read_parquet(path).equals(whole)
 
 
@@ -180,8 +183,8 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(
     signature = RunFolder.open(example_run).signature
     path.write_bytes(edited(rubric_version="1")(path.read_bytes()))
     for words in (("audit", example_run, "ex-001"), ("rates", example_run)):
-        refused(invoke, *words, names=("green:1", "judge rescore"))
-    assert invoke("rescore", example_run).exit_code == 0
+        refused(invoke, *words, names=("green:1", "judge runs rescore"))
+    assert invoke("runs", "rescore", example_run).exit_code == 0
     assert (example_run / ANNOTATIONS).read_bytes() == whole
     assert RunFolder.open(example_run).signature == signature
 
@@ -221,7 +224,7 @@ def test_a_run_of_the_form_before_is_read_like_todays(
     assert invoke("rates", example_run).stdout == printed
     assert invoke("cite", example_run).exit_code == 0
     assert invoke("green", example_run, "--out", "again").exit_code == 0
-    assert invoke("rescore", example_run).exit_code == 0
+    assert invoke("runs", "rescore", example_run).exit_code == 0
     written = json.loads((example_run / MANIFEST).read_bytes())
     assert (written["format"], written["signature"]) == (FORMAT, now.signature)
 
@@ -332,12 +335,12 @@ def check_each_command(invoke: Invoke, run: Path, name: str, field: str) -> None
         ("audit", run, "ex-001"),
         ("audit", run, "--html", "page.html"),
         ("errors", run),
-        ("rescore", run, "--out", "again"),
-        ("merge", run, other, "--out", "merged"),
-        ("panel", run, other, "--rule", "mean", "--out", "panelled"),
+        ("runs", "rescore", run, "--out", "again"),
+        ("runs", "merge", run, other, "--out", "merged"),
+        ("runs", "panel", run, other, "--rule", "mean", "--out", "panelled"),
         ("compare", run, other),
         ("validate", run, "--readers", other),
-        ("sample", run, "-n", "2"),
+        ("readers", "sample", run, "-n", "2"),
         ("cache", "import", run, "--cache", "imported"),
         ("green", run, "--out", "anew"),
     ):
@@ -427,7 +430,7 @@ def test_an_odd_record_is_one_message(
     rewrite(example_run, records)
     for words in (("audit", example_run, "--html", "p.html"), ("errors", example_run)):
         refused(invoke, *words, names=(ANNOTATIONS, "line 1"))
-    done = invoke("rescore", example_run)
+    done = invoke("runs", "rescore", example_run)
     assert done.exception is None or isinstance(done.exception, SystemExit)
 
 
@@ -442,7 +445,7 @@ def test_a_nested_record_with_a_right_checksum_is_one_message(
     record = records_of(example_run)[0]
     deep = to_line(record | {"fields": {"a": nested}})
     path.write_bytes(b"".join([deep, *others]))
-    for words in (("audit", example_run, "ex-001"), ("rescore", example_run)):
+    for words in (("audit", example_run, "ex-001"), ("runs", "rescore", example_run)):
         refused(invoke, *words, names=(ANNOTATIONS, "line 1"))
 
 
@@ -461,7 +464,7 @@ def test_a_line_of_another_place_is_found(invoke: Invoke, example_run: Path) -> 
         for words in (
             ("audit", example_run, "--html", "page.html"),
             ("errors", example_run),
-            ("rescore", example_run, "--out", "again"),
+            ("runs", "rescore", example_run, "--out", "again"),
         ):
             refused(invoke, *words, names=(ANNOTATIONS,))
     assert not Path("again").exists()
@@ -481,7 +484,7 @@ def test_a_line_of_another_run_of_the_same_ids_is_found(
         rewrite(one, [whole[0], records_of(foreign)[1]])
         refused(invoke, "errors", one, names=(ANNOTATIONS,))
     rewrite(one, [whole[0], records_of(other)[1]])
-    refused(invoke, "rescore", one, names=(ANNOTATIONS, "signature"))
+    refused(invoke, "runs", "rescore", one, names=(ANNOTATIONS, "signature"))
 
 
 def test_a_shard_with_a_line_of_another_run_is_not_merged(
@@ -502,7 +505,7 @@ def test_a_shard_with_a_line_of_another_run_is_not_merged(
                 f"{name}{index}",
             )
             assert invoke(*words).exit_code == 0
-    assert invoke("merge", "own1", "own2", "--out", "whole").exit_code == 0
+    assert invoke("runs", "merge", "own1", "own2", "--out", "whole").exit_code == 0
     # The whole shard of another run: its table and its lines go together.
     for name in (ANNOTATIONS, TABLE_PARQUET, SUMMARY):
         shutil.copy(Path("foreign2") / name, Path("own2") / name)
@@ -510,7 +513,14 @@ def test_a_shard_with_a_line_of_another_run_is_not_merged(
     signature = json.loads((Path("own2") / MANIFEST).read_bytes())["signature"]
     path.write_bytes(edited(signature=signature)(path.read_bytes()))
     refused(
-        invoke, "merge", "own1", "own2", "--out", "forged", names=("own2", "not those")
+        invoke,
+        "runs",
+        "merge",
+        "own1",
+        "own2",
+        "--out",
+        "forged",
+        names=("own2", "not those"),
     )
     assert not Path("forged").exists()
 
@@ -561,10 +571,10 @@ def test_a_link_in_the_place_of_the_staging_folder_loses_nothing(
     (home / "papers").mkdir(parents=True)
     (home / "papers" / "thesis").write_text("all")
     (example_run / WRITING).symlink_to(home)
-    refused(invoke, "rescore", example_run, names=(WRITING, "link"))
+    refused(invoke, "runs", "rescore", example_run, names=(WRITING, "link"))
     assert (home / "papers" / "thesis").read_text() == "all"
     (example_run / WRITING).unlink()
     (example_run / WRITING).mkdir()
     (example_run / WRITING / "lock").symlink_to(home / "papers" / "thesis")
-    refused(invoke, "rescore", example_run, names=(example_run, "link"))
+    refused(invoke, "runs", "rescore", example_run, names=(example_run, "link"))
     assert (home / "papers" / "thesis").read_text() == "all"

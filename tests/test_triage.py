@@ -187,7 +187,9 @@ def test_validate_holds_a_judge_against_readers(invoke: Invoke, tmp_path: Path) 
         writer.writerow(["study_id", "reader", *columns])
         writer.writerows([name, "fern", *of, *reports[name]] for name, *of in rows)
     readers, judged = tmp_path / "readers", tmp_path / "judged"
-    done = invoke("import", "tidy", tmp_path / "readings.csv", "--out", readers)
+    done = invoke(
+        "readers", "import", "tidy", tmp_path / "readings.csv", "--out", readers
+    )
     assert done.exit_code == 0, done.stderr
     done = invoke(
         "fineradscore", readers / "reader-fern", "--judge", "lexicon", "--out", judged

@@ -11,7 +11,7 @@ import click
 
 from judge import plugins, rubrics
 from judge.cli import command_groups, main
-from judge.cli.options import grouped_help, show_rare
+from judge.cli.options import HelpEnd, grouped_help, shown_rare
 
 _FOLDER = "reference/commands/"
 _NO_GROUP = "Help"
@@ -100,6 +100,7 @@ def _judging(root: click.Context, names: list[str]) -> str:
     ]
     for title, rows in _records(context).items():
         parts += [f"## {title}", _options(rows)]
+    parts += _end(context.command)
     return "\n\n".join(parts)
 
 
@@ -122,12 +123,23 @@ def _page(context: click.Context) -> Iterator[str]:
     for title, rows in _records(context).items():
         yield f"## {title}"
         yield _options(rows)
+    yield from _end(command)
+
+
+def _end(command: click.Command) -> Iterator[str]:
+    """Yield the examples of a command and the page of the documentation."""
+    if isinstance(command, HelpEnd):
+        lines = "\n".join(command.examples)
+        page = command.page.removeprefix("docs/")
+        yield "## Examples"
+        yield f"```text\n{lines}\n```"
+        yield f"More: [{command.page}](../../{page})."
 
 
 def _records(context: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return the options as --help-all prints them, by their heading."""
-    show_rare(context.command)
-    groups = grouped_help(context)
+    with shown_rare(context.command):
+        groups = grouped_help(context)
     return {title: records for title, records in groups.items() if title != _NO_GROUP}
 
 

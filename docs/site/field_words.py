@@ -100,7 +100,7 @@ MANIFEST = {
     "requests without an answer and the most that they may have cost",
     "started": "when it began (ISO 8601, UTC)",
     "finished": "when it ended",
-    "rescored": "each time that `judge rescore` read its answers again",
+    "rescored": "each time that `judge runs rescore` read its answers again",
     "versions": "of Python, the platform, this program and the libraries that matter",
 }
 

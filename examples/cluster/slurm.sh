@@ -4,7 +4,7 @@
 #   sbatch slurm.sh preds.json refs.json my-run --judge gpt-6-luna --max-cost 10
 #
 # A task that failed goes on where it stopped: sbatch --array=3 slurm.sh, and the same arguments.
-# When all are there: judge merge my-run/shard-* --out my-run/whole
+# When all are there: judge runs merge my-run/shard-* --out my-run/whole
 #
 #SBATCH --job-name=judge
 #SBATCH --array=1-4

@@ -73,8 +73,12 @@ class Connection:
     def key(self, environ: Mapping[str, str], name: str) -> str:
         """Return the key in the variable `name`; raises `JudgeError` where one is needed."""
         key = environ.get(name, "").strip() or (NO_KEY if self.is_local else "")
-        if not key or not key.isascii() or not key.isprintable():
-            raise JudgeError(f"{self.base_url} needs a key, in ASCII: set {name}")
+        if not key:
+            raise JudgeError(f"{self.base_url} needs a key: set {name}")
+        if not (key.isascii() and key.isprintable()):
+            raise JudgeError(
+                f"{self.base_url} needs a key, in ASCII: the value of {name} has other signs"
+            )
         return key
 
 

@@ -362,7 +362,7 @@ def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
     for name in dict.fromkeys(run.rubric for run in runs):
         same = [run for run in runs if run.rubric == name]
         settings += [
-            (f"version of {name}", "judge rescore", "version", same),
+            (f"version of {name}", "judge runs rescore", "version", same),
             (f"judge of {name}", "--allow judge", "judge", same),
             (f"prompt of {name}", "--allow prompt", "prompt", same),
         ]

@@ -32,7 +32,7 @@ from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
 
 FILE = "readings.jsonl"
 LAYOUT = "readings"
-"""The name of this layout, as `judge import` takes it."""
+"""The name of this layout, as `judge readers import` takes it."""
 SECONDS = "reading_seconds"
 """The field of a study with the time that its reading took."""
 _TORN = ("cut short", "not JSON", "not UTF-8")

@@ -70,14 +70,14 @@ def sampled(
     if known:
         is_same_seed = seed in (None, known.seed)
         if not is_same_seed or by != known.by:
-            how = f"drawn with --seed {known.seed} --by {','.join(known.by)}"
+            how = f"drawn with --draw-seed {known.seed} --strata {','.join(known.by)}"
             raise JudgeError(
-                f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it"
+                f"{run.path / SAMPLE} was {how}: draw more with --limit alone, or remove it"
             )
     if known and (n is None or n <= len(known.order)):
         return known
     if n is None:
-        raise JudgeError(f"{run.path} has no sample; draw one with -n")
+        raise JudgeError(f"{run.path} has no sample; draw one with --limit")
     if known:
         seed = known.seed
     elif seed is None:
@@ -156,7 +156,7 @@ def draw(
     if n < least:
         raise JudgeError(
             f"{n} is too few for {LEAST} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)}; draw at least {least} with -n"
+            f"{', '.join(by)}; draw at least {least} with --limit"
         )
     places = []
     for study_ids in members.values():

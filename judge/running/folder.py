@@ -61,7 +61,7 @@ TABLE_PARQUET = "studies.parquet"
 SERVER_LOG = "server.log"
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
-_AGAIN = "judge rescore writes it anew"
+_AGAIN = "judge runs rescore writes it anew"
 MOST_SENTENCES = 3
 
 
@@ -344,7 +344,8 @@ class RunFolder:
         today = f"{self.rubric.name}:{self.rubric.version}"
         if made != today:
             raise JudgeError(
-                f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
+                f"{self.path} is a run of {made}, not {today}: judge runs rescore brings it up to "
+                "date"
             )
 
 

@@ -317,3 +317,16 @@ def _said(what: str) -> Iterator[None]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def moved_to_trash(run: Path) -> Path:
+    """Move the run in a folder to the trash beside it, as a service does; return where it lies.
+
+    Raises `ProblemError` where it is being judged or written.
+    """
+    settings = ServiceSettings(runs=(run.absolute().parent,))
+    catalogue = Catalogue(settings)
+    moves = RunMoves(settings, catalogue, Comparisons(), ReadersAtWork())
+    entry = catalogue.at(run.absolute())
+    trashed = moves.delete(entry.id)
+    return trashed.path / trashed.name

@@ -140,7 +140,7 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")
     if sample is None:
         raise ProblemError(
-            409, "no studies were drawn for reading: judge sample RUN -n N"
+            409, "no studies were drawn for reading: judge readers sample RUN --limit N"
         )
     if study_id not in sample.order:
         raise ProblemError(

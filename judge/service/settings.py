@@ -210,7 +210,7 @@ def limits(
         if name not in judges or name in budgets or not 0 < dollars < math.inf:
             raise JudgeError(
                 f"--budget {name}={amount}: write --budget JUDGE=DOLLARS once for each judge that "
-                f"--allow-judge names ({', '.join(judges) or 'none'})"
+                f"--offer names ({', '.join(judges) or 'none'})"
             )
         _check_price(name, judges[name], environ)
         budgets[name] = dollars

@@ -4,7 +4,7 @@
 reader about the same error or study the last one counts.
 
 A review is *stale* where the run no longer has the error that it is about, since its answers were
-read anew (`judge rescore`) or asked for again. It stays in the file, is counted as stale, and
+read anew (`judge runs rescore`) or asked for again. It stays in the file, is counted as stale, and
 counts in no figure.
 """
 

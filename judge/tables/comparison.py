@@ -689,6 +689,25 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
     return Document(facts=facts, tables=tables)
 
 
+def metrics_data(scored: ScoredReports, by: Sequence[str]) -> dict[str, Any]:
+    """Return the same figures as JSON's types, those of all studies first."""
+    groups: list[dict[str, Any]] = []
+    for grouping in by or ("",):
+        fields = grouping.split(",") if grouping else []
+        for key, figures in scored.figures(fields):
+            # Each grouping begins with all studies.
+            if groups and not key:
+                continue
+            of_group = {metric.name: estimate.plain() for metric, estimate in figures}
+            groups.append({"group": dict(key), "metrics": of_group})
+    return {
+        "model": scored.model,
+        "section": scored.studies.section,
+        "n_studies": len(scored.studies),
+        "groups": groups,
+    }
+
+
 def gate_document(gate: Gate) -> Document:
     """Return the verdict and the checks behind it, the failed ones first."""
     checks = sorted(gate.checks, key=lambda check: _VERDICTS.index(check.verdict))

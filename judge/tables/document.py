@@ -198,6 +198,15 @@ class Document:
         """The names of the tables, each once."""
         return tuple(dict.fromkeys(table.name for table in self.tables))
 
+    def with_empty(self, names: Iterable[str]) -> Document:
+        """Return the document with a table without rows for each name that it has no table of."""
+        tables = list(self.tables)
+        for name in names:
+            if name not in self.names:
+                title = name.replace("_", " ").capitalize()
+                tables.append(Table(name, title, [Column(name)], []))
+        return replace(self, tables=tuple(tables))
+
     def only(self, names: Collection[str]) -> Document:
         """Return the tables of these names alone; raises `JudgeError` for another name."""
         for name in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _DRAWN = {
     "drawn": "at random, as their runs say",
-    "told": "at random, by --readings-at-random",
+    "told": "at random, by --drawn-at-random",
     "all": "all studies were read",
 }
 _MOST_PAIRS = 2  # with more columns two for each would not fit
@@ -45,9 +45,16 @@ Data = Mapping[str, Any]
 
 
 def run_document(
-    summary: RunSummary, rubric: Rubric, *, complete: bool = False
+    summary: RunSummary,
+    rubric: Rubric,
+    *,
+    complete: bool = False,
+    also: Collection[str] = (),
 ) -> Document:
-    """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
+    """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates.
+
+    Tables without rows are left out, but those that `also` names.
+    """
     judge = summary.judge
     model = summary.model
     readings = summary.readings
@@ -95,7 +102,7 @@ def run_document(
         title=title,
         facts=facts,
         notes=tuple(notes),
-        tables=_tables(summary, rubric, complete=complete),
+        tables=_tables(summary, rubric, complete=complete, also=also),
         signatures=tuple(signatures),
     )
 
@@ -188,7 +195,9 @@ def _evidence_notes(summary: RunSummary) -> list[str]:
     return [f"{share}: {how}"]
 
 
-def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Table]:
+def _tables(
+    summary: RunSummary, rubric: Rubric, *, complete: bool, also: Collection[str]
+) -> list[Table]:
     parts = [summary]
     if not complete:
         parts = by_grouping(summary)
@@ -202,33 +211,39 @@ def _tables(summary: RunSummary, rubric: Rubric, *, complete: bool) -> list[Tabl
         shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
         shown.append(_tally_table(summary, rubric, rubric.tally))
-    if summary.reasons:
-        head = [Column("unread", "not scored"), Column("studies", kind=Kind.COUNT)]
-        reasons = tuple(summary.reasons.items())
-        shown.append(Table("unread", "Not scored", head, reasons))
-    warnings = summary.warnings
-    if warnings:
-        head = [
-            Column("warnings", "warnings about answers"),
-            Column("studies", kind=Kind.COUNT),
-            Column("times", kind=Kind.COUNT),
-        ]
-        rows = []
-        for text, n in warnings.items():
-            rows.append((text, n, summary.n_warnings[text]))
-        shown.append(Table("warnings", "Warnings about answers", head, rows))
-    if summary.failures:
-        head = [
-            Column("reason", "failed"),
-            Column("sentence", "why"),
-            Column("studies", kind=Kind.COUNT),
-        ]
-        of_each = []
-        for each in summary.failures:
-            of_each.append((each.reason, each.sentence, each.n))
-        title = "Why studies failed, the most frequent"
-        shown.append(Table("failures", title, head, of_each))
+    for table in _reason_tables(summary):
+        if table.rows or table.name in also:
+            shown.append(table)
     return shown
+
+
+def _reason_tables(summary: RunSummary) -> list[Table]:
+    """Return why studies were not scored, what answers were warned about, and why some failed."""
+    reasons = Table(
+        "unread",
+        "Not scored",
+        [Column("unread", "not scored"), Column("studies", kind=Kind.COUNT)],
+        tuple(summary.reasons.items()),
+    )
+    head = [
+        Column("warnings", "warnings about answers"),
+        Column("studies", kind=Kind.COUNT),
+        Column("times", kind=Kind.COUNT),
+    ]
+    rows = []
+    for text, n in summary.warnings.items():
+        rows.append((text, n, summary.n_warnings[text]))
+    warnings = Table("warnings", "Warnings about answers", head, rows)
+    head = [
+        Column("reason", "failed"),
+        Column("sentence", "why"),
+        Column("studies", kind=Kind.COUNT),
+    ]
+    of_each = []
+    for each in summary.failures:
+        of_each.append((each.reason, each.sentence, each.n))
+    title = "Why studies failed, the most frequent"
+    return [reasons, warnings, Table("failures", title, head, of_each)]
 
 
 def _rates_table(summary: RunSummary, rubric: Rubric, *, complete: bool) -> Table:

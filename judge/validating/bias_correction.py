@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def corrected_summary(
     run: RunFolder,
     by: Sequence[str],
-    paths: Sequence[Path],
+    choices: Sequence[RunChoice],
     *,
     at_random: bool = False,
     patient_field: str | None = None,
@@ -40,18 +39,19 @@ def corrected_summary(
 ) -> RunSummary:
     """Return the summary of a run grouped by fields, corrected by readers' runs.
 
-    `paths` are readers' runs, or folders of these. `at_random` declares that the studies were drawn
-    at random where the runs do not tell. The summary is that of `Run.regrouped` with `corrected` in
-    each statistic that can be corrected, and `readings` with the readers and the kind of sample.
+    `choices` are readers' runs, or folders of these. `at_random` declares that the studies were
+    drawn at random where the runs do not tell. The summary is that of `Run.regrouped` with
+    `corrected` in each statistic that can be corrected, and `readings` with the readers and the
+    kind of sample.
 
     Raises `JudgeError` for an unknown field, a run of the wrong kind, different texts, no study in
     common, and readings that were not drawn at random.
     """
     if run.reading is not None:
         raise JudgeError(
-            f"{run.path} is a reader's run: name the judge's run, and give this one with --readings"
+            f"{run.path} is a reader's run: name the judge's run, and give this one with --readers"
         )
-    readers = open_raters([RunChoice(path, str(path)) for path in paths], readers=True)
+    readers = open_raters(choices, readers=True)
     named = [(str(run.path), run), *((reader.shown, reader.run) for reader in readers)]
     runs = align(named, lambda judged, *_: judged)
     n_shared = [int((rows >= 0).sum()) for rows in runs.rows[1:]]
@@ -187,7 +187,7 @@ def _sampling(
         if known or not at_random:
             raise JudgeError(
                 f"{name} does not tell how its studies were drawn; if all readings are of random "
-                "samples of that kind, add --readings-at-random"
+                "samples of that kind, add --drawn-at-random"
             )
         return "told", (), one_stratum
     by = tuple(known[0].by)

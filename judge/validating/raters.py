@@ -68,8 +68,9 @@ class Rater:
 def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
     """Open the runs of judges, or of readers, by the given names or their own.
 
-    A folder of readers' runs, as `judge import` writes it, gives all of them. Raises `JudgeError`
-    for a run of the other kind, the same readings twice, and for two raters with one name.
+    A folder of readers' runs, as `judge readers import` writes it, gives all of them. Raises
+    `JudgeError` for a run of the other kind, the same readings twice, and for two raters with one
+    name.
     """
     if readers:
         choices = [run for choice in choices for run in _runs_in(choice)]
@@ -108,7 +109,7 @@ def _runs_in(choice: RunChoice) -> list[RunChoice]:
     folders = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
     if not folders:
         raise JudgeError(
-            f"{choice.shown} holds no run; judge import makes readers' runs"
+            f"{choice.shown} holds no run; judge readers import makes readers' runs"
         )
     choices = []
     for path in folders:
@@ -333,8 +334,8 @@ def _references(
     """Number the reference of each study.
 
     Studies are of one reference if their reference texts are the same and their ids differ only
-    behind the last slash, as `judge import` writes several candidates of a study, or if they are of
-    one patient. Where no run has the reference texts the ids decide.
+    behind the last slash, as `judge readers import` writes several candidates of a study, or if
+    they are of one patient. Where no run has the reference texts the ids decide.
     """
     texts: dict[str, bytes] = {}
     for run in runs.runs:

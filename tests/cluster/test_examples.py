@@ -47,7 +47,7 @@ def run(
 def merged_is_whole(folder: Path, out: str) -> None:
     """The command in both files' heads merges what was made to the run of the whole set."""
     for path in (SLURM, KUBERNETES):
-        (command,) = re.findall(r"(judge merge .*)", path.read_text("utf-8"))
+        (command,) = re.findall(r"(judge runs merge .*)", path.read_text("utf-8"))
         line = command.replace("my-run", out) + f"-{path.suffix[1:]}"
         done = run(["bash", "-euc", line], folder)
         assert done.returncode == 0, done.stderr

@@ -99,11 +99,11 @@ def test_the_commands(invoke: Invoke) -> None:
         assert (
             invoke("green", *FILES, "--shard", f"{at}/3", "--out", out).exit_code == 0
         )
-    done = invoke("merge", "s/1", "s/3", "--out", "merged")
+    done = invoke("runs", "merge", "s/1", "s/3", "--out", "merged")
     assert done.exit_code == 2
     assert "2/3" in done.stderr
     for _again in range(2):
-        assert invoke("merge", *every, "--out", "merged").exit_code == 0
+        assert invoke("runs", "merge", *every, "--out", "merged").exit_code == 0
     assert (
         invoke("green", *FILES, "--out", "whole", "--judge", "lexicon").exit_code == 0
     )

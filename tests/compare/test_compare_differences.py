@@ -56,7 +56,7 @@ def test_another_section_or_rubric_version_is_never_mixed(
     invoke: Invoke, two: Two
 ) -> None:
     edit_manifest(two[1], rubric_version="0")
-    assert "judge rescore" in refused(invoke, *two)
+    assert "judge runs rescore" in refused(invoke, *two)
     edit_manifest(
         two[1], section="report", rubric_version=str(rubrics.load("green").version)
     )

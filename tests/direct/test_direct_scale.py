@@ -147,7 +147,7 @@ def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) ->
     assert table["direct"].tolist() == [int(one[-4:]) % 11 * 10 for one in ids]
     assert set(table["findings"]) == {100}
     before = (run.path / "studies.csv").read_bytes()
-    done = invoke("rescore", run.path)
+    done = invoke("runs", "rescore", run.path)
     assert done.exit_code == 0, done.stderr
     assert "0 of 12 studies read differently" in done.stderr
     assert (run.path / "studies.csv").read_bytes() == before

@@ -159,7 +159,7 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
     readings = EXAMPLES / "readers" / "readings.csv"
     assert (
         invoke(
-            "import", "tidy", readings, "--section", "findings", "--out", "r"
+            "readers", "import", "tidy", readings, "--section", "findings", "--out", "r"
         ).exit_code
         == 0
     )

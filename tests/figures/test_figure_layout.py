@@ -43,7 +43,7 @@ def rated(folder: Path) -> list[str]:
     run = CliRunner().invoke
     lexicon = f"lexicon:{EXAMPLES / 'lexicon.yaml'}"
     readers = folder / "readers"
-    words = ["import", "tidy", str(EXAMPLES / "readers" / "readings.csv")]
+    words = ["readers", "import", "tidy", str(EXAMPLES / "readers" / "readings.csv")]
     done = run(main, [*words, "--section", "findings", "--out", str(readers)])
     assert done.exit_code == 0, done.output
     for name, judge in (("rules", "lexicon"), ("own", lexicon)):

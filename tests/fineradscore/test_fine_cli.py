@@ -56,7 +56,7 @@ def test_audit_shows_an_edit_that_reads_without_colour(
     ]
     assert signs == [" ", "-", "+", "-", "+"]
     assert '"corrections"' in invoke("audit", "run", "1", "--raw").stdout
-    assert "1" in invoke("audit", "run", "--worst", "1").stdout
+    assert "1" in invoke("audit", "run", "--rows", "1").stdout
 
 
 def test_prompt_annotation_and_audit_number_the_lines_alike(

@@ -88,13 +88,13 @@ SITUATIONS: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "rates of no run": (("rates", "made"), ("made",)),
     "rates by an unknown field": (("rates", GREEN, "--by", "ward"), ("ward",)),
     "a panel of other studies": (
-        ("panel", GREEN, OTHER, "--rule", "mean", *OUT),
+        ("runs", "panel", GREEN, OTHER, "--rule", "mean", *OUT),
         (OTHER,),
     ),
     "readers of other studies": (("validate", GREEN, "--readers", OTHER), (OTHER,)),
     "no study of that name": (("audit", GREEN, "made-999"), ("made-999",)),
     "an unknown layout of readers": (
-        ("import", "poem", "broken.json", *OUT),
+        ("readers", "import", "poem", "broken.json", *OUT),
         ("poem",),
     ),
     "errors of two rubrics": (("errors", GREEN, "crimson made up"), ("crimson",)),

@@ -252,7 +252,12 @@ def _readers(place: Place) -> str:
     """Return the folder of the runs of the example readers."""
     if not Path("readers").exists():
         place.printed(
-            "import", "tidy", "examples/readers/readings.csv", "--out", "readers"
+            "readers",
+            "import",
+            "tidy",
+            "examples/readers/readings.csv",
+            "--out",
+            "readers",
         )
     return "readers"
 
@@ -275,15 +280,15 @@ def _validate(place: Place) -> object:
 
 def _rates(place: Place) -> object:
     first, _ = _judges(place)
-    at_random = ("--readings-at-random",)
+    at_random = ("--drawn-at-random",)
     one = f"{_readers(place)}/reader-reed"
     return {
         "plain": place.printed("rates", first, "--by", "site"),
         "all readers": place.printed(
-            "rates", first, "--readings", "readers", *at_random
+            "rates", first, "--readers", "readers", *at_random
         ),
         "one reader": place.printed(
-            "rates", first, "--readings", one, *at_random, "--by", "site"
+            "rates", first, "--readers", one, *at_random, "--by", "site"
         ),
     }
 
@@ -291,7 +296,7 @@ def _rates(place: Place) -> object:
 def _panel(place: Place) -> object:
     runs = _judges(place)
     rules = {
-        rule: place.run(f"panel-{rule}", "panel", *runs, "--rule", rule)
+        rule: place.run(f"panel-{rule}", "runs", "panel", *runs, "--rule", rule)
         for rule in ("majority", "mean")
     }
     return {
@@ -305,7 +310,14 @@ def _panel(place: Place) -> object:
 
 def _stress(place: Place) -> object:
     return place.printed(
-        "stress", "made/refs.json", "-n", 40, "--seed", 1, "--out", "stress"
+        "stress",
+        "made/refs.json",
+        "--limit",
+        40,
+        "--draw-seed",
+        1,
+        "--out",
+        "stress",
     )
 
 

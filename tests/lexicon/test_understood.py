@@ -80,5 +80,5 @@ def test_shards_are_added_up(invoke, files):
     for part in ("1/2", "2/2"):
         name = f"part{part[0]}"
         invoke("green", "preds.json", "refs.json", "--shard", part, "--out", name)
-    invoke("merge", "part1", "part2", "--out", "whole")
+    invoke("runs", "merge", "part1", "part2", "--out", "whole")
     assert RunFolder.open(files / "whole").summary().recognised.model_dump() == EXPECTED

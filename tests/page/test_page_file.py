@@ -89,7 +89,7 @@ def test_a_page_is_replaced_and_nothing_else(
     assert (done.exit_code, "report.html" in done.stderr) == (2, True)
     assert file.read_text("utf-8") == "my own notes"
     file.unlink()
-    for args in (["run", "ex-001"], ["run", "--worst", "2"]):  # one thing at a time
+    for args in (["run", "ex-001"], ["run", "--rows", "2"]):  # one thing at a time
         assert audit(*args, "--html", "report.html").exit_code == 2
     done = audit("run", "--html", "no/report.html")
     assert (done.exit_code, "no/report.html" in done.stderr) == (2, True)

@@ -54,7 +54,9 @@ def judged(
 
 def panelled(invoke: Invoke, runs: list[Path], *words: object) -> dict[str, Any]:
     """The summary of the panel in the folder `out`."""
-    done = invoke("panel", *runs, "--out", "out", "--format", "json", "--rule", *words)
+    done = invoke(
+        "runs", "panel", *runs, "--out", "out", "--format", "json", "--rule", *words
+    )
     assert done.exit_code == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -111,7 +113,9 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     for name, more in (("told", ()), ("untold", ("--no-context",))):
         files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
         assert invoke("crimson", *files, *more, "--out", name).exit_code == 0
-    done = invoke("panel", "told", "untold", "--rule", "majority", "--out", "out")
+    done = invoke(
+        "runs", "panel", "told", "untold", "--rule", "majority", "--out", "out"
+    )
     assert done.exit_code == 0, done.stderr
     for line in (
         *(
@@ -145,7 +149,7 @@ def test_every_judges_errors_are_kept_and_it_is_not_read_again(
     assert ("heart 1", ["judge1"]) in errors
     assert "[two] Two reports." in record["annotation"]["explanation"]
     before = Path("out/manifest.json").read_bytes()
-    assert invoke("rescore", "out").exit_code == 2
+    assert invoke("runs", "rescore", "out").exit_code == 2
     assert Path("out/manifest.json").read_bytes() == before
 
 
@@ -198,7 +202,10 @@ def test_means_of_rates_are_compared_with_such_means_alone(
     invoke: Invoke, three: list[Path]
 ) -> None:
     for rule in ("mean", "majority"):
-        assert invoke("panel", *three, "--rule", rule, "--out", rule).exit_code == 0
+        assert (
+            invoke("runs", "panel", *three, "--rule", rule, "--out", rule).exit_code
+            == 0
+        )
     assert invoke("compare", "one=mean", "two=mean").exit_code == 0
     done = invoke("compare", "one=mean", "two=majority", "--allow", "judge")
     assert done.exit_code == 2
@@ -250,7 +257,9 @@ REFUSED: dict[str, tuple[Made, str]] = {
 def test_judges_that_do_not_fit_together(
     made: Made, named: str, invoke: Invoke, tmp_path: Path
 ) -> None:
-    done = invoke("panel", *made(tmp_path), "--rule", "majority", "--out", "out")
+    done = invoke(
+        "runs", "panel", *made(tmp_path), "--rule", "majority", "--out", "out"
+    )
     assert done.exit_code == 2, done.output
     assert named in done.stderr
     assert not (tmp_path / "out").exists()

@@ -18,7 +18,7 @@ def imported(
     invoke: Invoke, out: Path, *files: Path, options: tuple[str, ...] = ()
 ) -> dict[str, RunFolder]:
     """Import files and open the runs, by reader."""
-    done = invoke("import", "auto", *files, "--out", out, *options)
+    done = invoke("readers", "import", "auto", *files, "--out", out, *options)
     assert done.exit_code == 0, done.stderr
     return by_reader(out)
 

@@ -1,4 +1,4 @@
-"""`judge import`: each layout as its files are published, and what is refused.
+"""`judge readers import`: each layout as its files are published, and what is refused.
 
 What the synthetic files hold was counted by hand.
 """
@@ -279,7 +279,7 @@ def test_the_published_layouts_are_read_with_nothing_silently_lost(
 
 def refused(invoke: Invoke, out: Path, *files: Path, layout: str = "auto") -> str:
     before = set(out.parent.iterdir())
-    done = invoke("import", layout, *files, "--out", out)
+    done = invoke("readers", "import", layout, *files, "--out", out)
     assert (done.exit_code, done.stdout) == (2, "")
     assert set(out.parent.iterdir()) == before
     (line,) = done.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""Readings made on the page, as runs of their readers: `judge import readings`."""
+"""Readings made on the page, as runs of their readers: `judge readers export`."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def read(example_run: Path) -> Read:
 def exported(
     invoke: Invoke, run: Path, out: Path, *options: object
 ) -> dict[str, RunFolder]:
-    done = invoke("import", "readings", run, "--out", out, *options)
+    done = invoke("readers", "export", run, "--out", out, *options)
     assert done.exit_code == 0, done.stderr
     return by_reader(out)
 
 
 def queue(invoke: Invoke, run: Path, n: int) -> Sequence[str]:
-    assert invoke("sample", run, "-n", n).exit_code == 0
+    assert invoke("readers", "sample", run, "-n", n).exit_code == 0
     sample = kept_sample(RunFolder.open(run))
     assert sample is not None
     return sample.order
@@ -87,7 +87,7 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
     for args in (
         ("rates", made.path),
         ("audit", made.path, "ex-004"),
-        ("rescore", made.path),
+        ("runs", "rescore", made.path),
     ):
         assert invoke(*args).exit_code == 0
     assert RunFolder.open(made.path).signature == signature
@@ -122,7 +122,7 @@ def test_a_run_of_drawn_studies_says_how_they_were_drawn(
     queue(invoke, example_run, 14)
     after = exported(invoke, example_run, tmp_path / "after")["ash"]
     assert after.signature == runs["ash"].signature
-    done = invoke("import", "readings", example_run, "--out", tmp_path / "readers")
+    done = invoke("readers", "export", example_run, "--out", tmp_path / "readers")
     assert done.exit_code == 2
     assert str(tmp_path / "readers") in done.stderr
 
@@ -191,8 +191,10 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     assert run.record(order[2])["fields"]["reading_seconds"] == 0
     assert run.record(order[1])["fields"]["reading_seconds"] is None
     assert invoke("validate", example_run, "--readers", run.path).exit_code == 0
-    assert "5 by ash, 1 not judged" in invoke("sample", example_run).stdout
-    counts = json.loads(invoke("sample", example_run, "--format", "json").stdout)
+    assert "5 by ash, 1 not judged" in invoke("readers", "sample", example_run).stdout
+    counts = json.loads(
+        invoke("readers", "sample", example_run, "--format", "json").stdout
+    )
     assert (counts["read"], counts["not_judged"]) == ({"ash": 5}, {"ash": 1})
 
 

@@ -1,4 +1,4 @@
-"""`judge sample`: which studies, how likely each is, and what a larger sample keeps."""
+"""`judge readers sample`: which studies, how likely each is, and what a larger sample keeps."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_it_depends_on_the_seed_and_on_no_order_of_the_studies() -> None:
     assert sample.order[:6] == ("a0", "b6", "a7", "b1", "a17", "a6")
     few = studies(a=5, b=1, c=9)
     assert len(draw(few, 5, by=["site"], seed=1).order) == 5
-    with pytest.raises(JudgeError, match="at least 5 with -n"):
+    with pytest.raises(JudgeError, match="at least 5 with --limit"):
         draw(few, 4, by=["site"], seed=1)
 
 
@@ -107,8 +107,18 @@ def test_each_study_is_as_likely_as_its_stratum_says_and_so_is_each_pair() -> No
 
 
 def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
-    assert invoke("sample", example_run).exit_code == 2
-    done = invoke("sample", example_run, "-n", 6, "--by", "study_class", "--seed", 4)
+    assert invoke("readers", "sample", example_run).exit_code == 2
+    done = invoke(
+        "readers",
+        "sample",
+        example_run,
+        "--limit",
+        6,
+        "--strata",
+        "study_class",
+        "--draw-seed",
+        4,
+    )
     assert done.exit_code == 0, done.stderr
     first = kept_sample(RunFolder.open(example_run))
     assert ((example_run / SAMPLE).stat().st_mode & 0o077) == 0
@@ -116,18 +126,24 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
         {"key": {"study_class": "abnormal"}, "n_studies": 10, "n_drawn": 4},
         {"key": {"study_class": "normal"}, "n_studies": 5, "n_drawn": 2},
     ]
-    assert invoke("sample", example_run, "-n", 3).stdout == done.stdout  # six stay
-    assert invoke("sample", example_run, "-n", 11).exit_code == 0
+    assert (
+        invoke("readers", "sample", example_run, "-n", 3).stdout == done.stdout
+    )  # six stay
+    assert invoke("readers", "sample", example_run, "-n", 11).exit_code == 0
     more = kept_sample(RunFolder.open(example_run))
     assert (more.seed, more.order[:6], len(more.order)) == (4, first.order, 11)
     before = (example_run / SAMPLE).read_bytes()
-    for other in (("--seed", 5), ("--by", "site"), ("--by", "study_class,site")):
-        refused = invoke("sample", example_run, "-n", 12, *other)
+    for other in (
+        ("--draw-seed", 5),
+        ("--strata", "site"),
+        ("--strata", "study_class,site"),
+    ):
+        refused = invoke("readers", "sample", example_run, "-n", 12, *other)
         assert refused.exit_code == 2
-        assert "--seed 4 --by study_class" in refused.stderr
+        assert "--draw-seed 4 --strata study_class" in refused.stderr
     assert (example_run / SAMPLE).read_bytes() == before
     every = json.loads(
-        invoke("sample", example_run, "-n", 99, "--format", "json").stdout
+        invoke("readers", "sample", example_run, "-n", 99, "--format", "json").stdout
     )
     assert every["n_drawn"] == every["n_studies"] == 15
     assert [one["n_drawn"] for one in every["strata"]] == [10, 5]
@@ -136,12 +152,12 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
 
 def test_what_cannot_be_drawn(invoke: Invoke, example_run: Path) -> None:
     for args, names in (
-        (("-n", 0), "-n"),
-        (("-n", 3), "-n"),
-        (("-n", 5, "--by", "colour"), "'colour'"),
-        (("-n", 5, "--by", "study_id"), "-n"),
+        (("-n", 0), "--limit"),
+        (("-n", 3), "--limit"),
+        (("-n", 5, "--strata", "colour"), "'colour'"),
+        (("-n", 5, "--strata", "study_id"), "--limit"),
     ):
-        done = invoke("sample", example_run, *args)
+        done = invoke("readers", "sample", example_run, *args)
         assert done.exit_code == 2, args
         assert names in done.stderr
     assert not (example_run / SAMPLE).exists()

@@ -126,7 +126,7 @@ def test_a_study_is_shown_with_its_best_reference(folder: Path, invoke: Invoke) 
         ["audit", "mean"],
     ):
         assert invoke(words[0], folder / words[1], *words[2:]).exit_code == 0
-    for words in (["rescore", folder / "best"], ["green", folder / "mean"]):
+    for words in (["runs", "rescore", folder / "best"], ["green", folder / "mean"]):
         assert invoke(*words).exit_code == 2
 
 

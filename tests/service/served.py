@@ -157,7 +157,7 @@ def readable(folder: Path, rubric: str = "green", n: int = 3) -> Path:
     out = folder / "mine"
     for command in (
         (rubric, EXAMPLES / "preds.json", folder / "refs.json", "--out", out),
-        ("sample", out, "-n", n, "--by", "indication"),
+        ("readers", "sample", out, "--limit", n, "--strata", "indication"),
     ):
         subprocess.run([sys.executable, "-m", "judge", *map(str, command)], check=True)
     return out

@@ -283,7 +283,7 @@ def test_a_review_is_stale_after_the_answers_were_read_anew(
         if record["study_id"] == study:
             record["answer"]["text"] = "I cannot help with that."
     rewrite(run, records)
-    assert invoke("rescore", run).exit_code == 0
+    assert invoke("runs", "rescore", run).exit_code == 0
     found = RunReviews.read(RunFolder.open(run))
     assert found is not None
     assert (found.summary.n_reviewed_errors, found.summary.n_stale) == (0, 3)

@@ -16,10 +16,10 @@ from support import Invoke
     [
         (("no-run",), "no-run"),
         (("--token", " "), "token"),
-        (("--allow-judge", "=http://x/v1"), "--allow-judge"),
+        (("--offer", "=http://x/v1"), "--offer"),
         (("--host", "no.such.host.invalid"), "--host"),
         (("--runs", "file"), "--runs"),
-        (("--budget", "5"), "--allow-judge"),
+        (("--budget", "5"), "--offer"),
     ],
 )
 def test_options_that_cannot_be_end_it(

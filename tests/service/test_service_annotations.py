@@ -36,7 +36,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, An
     """A service that may ask a model, and the model."""
     folder = tmp_path_factory.mktemp("asked")
     with FaultServer() as model:
-        arguments = ("--allow-judge", f"{MODEL}={model.url}", "--budget", 50)
+        arguments = ("--offer", f"{MODEL}={model.url}", "--budget", 50)
         environ = {"PYTHONPATH": PRICED}
         with Served(folder, *arguments, environ=environ) as service:
             yield service, model
@@ -162,7 +162,7 @@ def test_without_room_in_the_budget_an_answer_fails_and_the_cache_is_free(
 ) -> None:
     with FaultServer() as model:
         # A model that nobody knows may answer at length: a request sets $0.08 aside.
-        arguments = ("--allow-judge", f"{MODEL}={model.url}", "--budget", 0.1)
+        arguments = ("--offer", f"{MODEL}={model.url}", "--budget", 0.1)
         environ = {"PYTHONPATH": PRICED}
         with Served(tmp_path, *arguments, environ=environ) as service:
             studies = [about(f"study-{at:04}") for at in range(40)]
@@ -185,7 +185,7 @@ def test_a_server_that_is_away_or_refuses_fails_the_study_alone(
 ) -> None:
     with FaultServer(Behaviour(api_keys=("right",))) as model:
         environ = {"OPENAI_API_KEY": "wrong"}
-        arguments = ("--allow-judge", f"{MODEL}={model.url}")
+        arguments = ("--offer", f"{MODEL}={model.url}")
         with Served(tmp_path, *arguments, environ=environ) as service:
             (one,) = answer(service, judge=MODEL, **about("study-0001"))["annotations"]
             assert (one["outcome"], one["measures"]) == ("failed", None)
@@ -239,16 +239,14 @@ def test_settings_that_a_judge_does_not_take_are_the_clients_fault(
 ) -> None:
     question = {**PAIR, "judge": "o3"}
     with Served(
-        tmp_path, "--allow-judge", "o3", environ={"OPENAI_API_KEY": "none"}
+        tmp_path, "--offer", "o3", environ={"OPENAI_API_KEY": "none"}
     ) as service:
         refused = service.client.post(PATH, json=question | HOT)
         assert "temperature" in is_problem(refused, 422)
     # A key that the service lacks is no fault of the client's.
     keyless = tmp_path / "keyless"
     keyless.mkdir()
-    with Served(
-        keyless, "--allow-judge", "o3", environ={"OPENAI_API_KEY": ""}
-    ) as service:
+    with Served(keyless, "--offer", "o3", environ={"OPENAI_API_KEY": ""}) as service:
         refused = service.client.post(PATH, json=question)
         assert "OPENAI_API_KEY" in is_problem(refused, 503)
 

@@ -30,7 +30,7 @@ def model() -> Iterator[FaultServer]:
 
 
 def asking(folder: Path, model: FaultServer, dollars: float) -> Served:
-    arguments = ("--allow-judge", f"{MODEL}={model.url}", "--budget", dollars)
+    arguments = ("--offer", f"{MODEL}={model.url}", "--budget", dollars)
     return Served(folder, *arguments, environ={"PYTHONPATH": PRICED})
 
 

@@ -32,7 +32,7 @@ def model() -> Iterator[FaultServer]:
 
 
 def asking(folder: Path, model: FaultServer, *more: object) -> Served:
-    arguments = ("--allow-judge", f"{MODEL}={model.url}", "--budget", 100, *more)
+    arguments = ("--offer", f"{MODEL}={model.url}", "--budget", 100, *more)
     return Served(folder, *arguments, environ={"PYTHONPATH": PRICED})
 
 

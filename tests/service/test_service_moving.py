@@ -43,9 +43,7 @@ def service(
         shutil.copytree(judged_examples, runs / name)
     readable(runs)
     allowed = f"{MODEL}={slow.url}"
-    with Served(
-        folder, folder / "named" / "apart", "--allow-judge", allowed
-    ) as running:
+    with Served(folder, folder / "named" / "apart", "--offer", allowed) as running:
         yield running
 
 
@@ -276,7 +274,7 @@ def test_the_requests_of_the_page_of_docs(
     assert len(commands) == 3
     shutil.copytree(judged_examples, tmp_path / "judge-runs" / "RUN")
     token = {"JUDGE_TOKEN": "a-token"}
-    allowed = ["--allow-judge", "gpt-6-luna", "--budget", 50]
+    allowed = ["--offer", "gpt-6-luna", "--budget", 50]
     with Served(tmp_path, *allowed, environ=token) as service:
         said = []
         for command in commands:

@@ -182,7 +182,7 @@ def test_a_run_is_checked_started_renamed_and_restored(
     page: Page, tmp_path: Path
 ) -> None:
     """By mouse; the file of both reports needs its columns named, as the check says."""
-    with Served(tmp_path, "--allow-judge", "gpt-6-luna", "--budget", "0.01") as service:
+    with Served(tmp_path, "--offer", "gpt-6-luna", "--budget", "0.01") as service:
         seen = opened(page, service.url)
         files = {side: EXAMPLES / f"{side}.json" for side in ("preds", "refs")}
         for side, file in files.items():

@@ -112,7 +112,7 @@ def test_reviews_stay_after_a_rescore(service: Served) -> None:
     kept = (run / REVIEWS).read_bytes()
     before = service.client.get(f"{RUN}/reviews").json()["statistics"]
     assert before["n_reviewed_errors"] == kept.count(b"\n")
-    done = CliRunner().invoke(main, ["rescore", str(run)])
+    done = CliRunner().invoke(main, ["runs", "rescore", str(run)])
     assert done.exit_code == 0, done.stderr
     assert (run / REVIEWS).read_bytes() == kept
     assert service.client.get(f"{RUN}/reviews").json()["statistics"] == before

@@ -28,7 +28,7 @@ def service(
     tmp_path_factory: pytest.TempPathFactory, model: FaultServer
 ) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("runs")
-    with Served(folder, "--allow-judge", f"{MODEL}={model.url}") as running:
+    with Served(folder, "--offer", f"{MODEL}={model.url}") as running:
         yield running
 
 
@@ -106,7 +106,7 @@ def test_a_second_run_asks_nothing_again(service: Served, model: FaultServer) ->
 def test_a_run_survives_a_kill_and_a_stop_and_asks_nothing_twice(
     tmp_path: Path, slow: FaultServer
 ) -> None:
-    with Served(tmp_path, "--allow-judge", f"{MODEL}={slow.url}") as service:
+    with Served(tmp_path, "--offer", f"{MODEL}={slow.url}") as service:
         name = service.start_run(120, judge=MODEL).json()["id"]
         is_problem(
             service.client.get("/data/comparison/overview", params={"run": name}), 409
@@ -278,7 +278,7 @@ def test_what_may_be_chosen_of_judges_and_rubrics_is_listed(tmp_path: Path) -> N
         "vllm:some/model",
         "mine=http://a.b/v1",
     ]
-    options = [word for name in allowed for word in ("--allow-judge", name)]
+    options = [word for name in allowed for word in ("--offer", name)]
     with Served(tmp_path, *options, "--budget", "gpt-6-luna=12.5") as service:
         listed = service.client.get("/v1/judges").json()["judges"]
         judges = {judge["name"]: judge for judge in listed}

@@ -435,7 +435,7 @@ def test_the_built_in_judge_is_run_once_and_found_again(
     again = invoke(*words)
     assert (again.exit_code, again.stdout) == (0, done.stdout)
     assert files == {path: path.stat().st_mtime_ns for path in files}
-    done = invoke(*words, "--seed", 2)
+    done = invoke(*words, "--draw-seed", 2)
     assert done.exit_code == 2
     assert "made" in done.stderr
     preds = tmp_path / "made" / "preds.jsonl"

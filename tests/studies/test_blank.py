@@ -122,5 +122,5 @@ def test_a_run_lists_empty_candidates_and_references_that_compare(
     for part in ("1/2", "2/2"):
         words = ("preds.json", "refs.json", "--shard", part, "--out", part[0])
         assert invoke("green", *words).exit_code == 0
-    assert invoke("merge", "1", "2", "--out", "whole").exit_code == 0
+    assert invoke("runs", "merge", "1", "2", "--out", "whole").exit_code == 0
     assert RunFolder.open("whole").summary().notes == [empty, compare]

@@ -51,7 +51,12 @@ def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(
         "q1,ann,,0,Lungs are clear.,Lungs are clear.\nq2,ann,,0,,Lungs are clear.\n"
         "q3,ann,,0,Lungs are clear.,\n"
     )
-    assert invoke("import", "tidy", "readings.csv", "--out", "readers").exit_code == 0
+    assert (
+        invoke(
+            "readers", "import", "tidy", "readings.csv", "--out", "readers"
+        ).exit_code
+        == 0
+    )
     reader = Path("readers/reader-ann")
     done = invoke("green", reader)
     assert done.exit_code == 2

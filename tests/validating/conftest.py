@@ -17,7 +17,7 @@ def read_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("read-examples")
     tidy, readers = EXAMPLES / "readers" / "readings.csv", work / "readers"
     for words in (
-        ("import", "tidy", tidy, "--section", "findings", "--out", readers),
+        ("readers", "import", "tidy", tidy, "--section", "findings", "--out", readers),
         (
             "green",
             readers / "reader-fern",

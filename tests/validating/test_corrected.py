@@ -24,7 +24,7 @@ CLEAR = "The lungs are clear. No pleural effusion. The heart is normal in size."
 EFFUSION = (
     "The lungs are clear. Large left pleural effusion. The heart is normal in size."
 )
-AT_RANDOM = "--readings-at-random"
+AT_RANDOM = "--drawn-at-random"
 READ = sorted(np.random.default_rng(4).choice(N, 50, replace=False).tolist())
 RATE = "no_significant_error"
 # Every third candidate has an effusion too many; two studies a patient.
@@ -98,7 +98,18 @@ def read(
     file = out.parent / f"{out.name}.csv"
     with file.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened).writerows(lines)
-    call("import", "tidy", file, "--section", "report", "--model", "m", "--out", out)
+    call(
+        "readers",
+        "import",
+        "tidy",
+        file,
+        "--section",
+        "report",
+        "--model",
+        "m",
+        "--out",
+        out,
+    )
     return [out / f"reader-{reader}" for reader in by_reader]
 
 
@@ -137,14 +148,14 @@ def corrected(invoke: Invoke, *words: object) -> dict[str, Any]:
 
 
 def readings(paths: Iterable[Path]) -> list[object]:
-    return [word for path in paths for word in ("--readings", path)]
+    return [word for path in paths for word in ("--readers", path)]
 
 
 def test_each_figure_has_the_corrected_beside_it(
     invoke: Invoke, judges: Path, ann: Path
 ) -> None:
     run = judges / "m"
-    summary = corrected(invoke, run, "--readings", ann, AT_RANDOM)
+    summary = corrected(invoke, run, "--readers", ann, AT_RANDOM)
     f = (RunFolder.open(run).table()["n_significant"].to_numpy(float) == 0).astype(
         float
     )
@@ -177,7 +188,7 @@ def test_each_figure_has_the_corrected_beside_it(
 def test_groups_are_corrected_by_their_own_readings(
     invoke: Invoke, judges: Path, ann: Path
 ) -> None:
-    words = (judges / "m", "--readings", ann, AT_RANDOM, "--by", "site")
+    words = (judges / "m", "--readers", ann, AT_RANDOM, "--by", "site")
     found = {
         row["site"]: row["statistics"][RATE]["corrected"]
         for row in corrected(invoke, *words)["rates"]
@@ -221,7 +232,7 @@ def test_a_sample_in_strata_is_weighted_by_them(
     )
     drawn = sample(["study_class"], {("abnormal",): 20, ("normal",): 25})
     change_manifest(ann, sample=drawn)
-    summary = corrected(invoke, judges / "m", "--readings", ann)
+    summary = corrected(invoke, judges / "m", "--readers", ann)
     assert (summary["readings"]["drawn"], summary["readings"]["drawn_by"]) == (
         "drawn",
         ["study_class"],
@@ -241,7 +252,7 @@ def test_studies_of_a_patient_go_together(
     (ann,) = read(
         tmp_path / "readers", {"ann": chosen(at for at in range(N) if at // 2 % 2)}
     )
-    words = (judges / "patients", "--readings", ann, AT_RANDOM)
+    words = (judges / "patients", "--readers", ann, AT_RANDOM)
     by_patient, by_study, by_site = (
         corrected(invoke, *words, *more)
         for more in ((), ("--patient-field", "none"), ("--patient-field", "site"))
@@ -271,10 +282,10 @@ def test_what_is_no_ground_for_a_correction_is_refused(
     (other,) = read(
         tmp_path / "other", {"cy": {f"other-{at}": (0, 1) for at in range(12)}}
     )
-    of_run, twice = ("rates", run, "--readings"), ("--readings", ann)
-    refused(invoke, *of_run, ann, names="--readings-at-random")
+    of_run, twice = ("rates", run, "--readers"), ("--readers", ann)
+    refused(invoke, *of_run, ann, names="--drawn-at-random")
     refused(invoke, *of_run, other, AT_RANDOM, names=str(other))
-    refused(invoke, "rates", ann, "--readings", ann, AT_RANDOM, names="reader's run")
+    refused(invoke, "rates", ann, "--readers", ann, AT_RANDOM, names="reader's run")
     refused(invoke, *of_run, run, AT_RANDOM, names="not of a reader")
     refused(invoke, *of_run, tmp_path, AT_RANDOM, names=str(tmp_path))
     refused(invoke, *of_run, ann, *twice, AT_RANDOM, names=str(ann))
@@ -294,7 +305,7 @@ def test_readings_of_other_texts_are_refused(
     )  # the same words
     rewrite(other, records)
     names = f"{field}s in 3 studies, such as {records[2]['study_id']!r}"
-    refused(invoke, "rates", judges / "m", "--readings", other, AT_RANDOM, names=names)
+    refused(invoke, "rates", judges / "m", "--readers", other, AT_RANDOM, names=names)
 
 
 def test_a_sample_that_is_not_of_this_run_is_refused(
@@ -304,7 +315,7 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
     (ann,) = read(tmp_path / "readers", {"ann": chosen(range(0, N, 3))})
     right = sample(["study_class"], {("abnormal",): 30, ("normal",): 90})
     change_manifest(ann, sample=right)
-    assert corrected(invoke, run, "--readings", ann)["readings"]["drawn"] == "drawn"
+    assert corrected(invoke, run, "--readers", ann)["readings"]["drawn"] == "drawn"
     first, second = right["strata"]
     for damaged, names in (
         ({**right, "by": ["ward"]}, "'ward'"),
@@ -314,7 +325,7 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
         ),
     ):
         change_manifest(ann, sample=damaged)
-        refused(invoke, "rates", run, "--readings", ann, names=names)
+        refused(invoke, "rates", run, "--readers", ann, names=names)
 
 
 @pytest.mark.parametrize("text", ["", "Another part of the report."])
@@ -327,6 +338,7 @@ def test_readings_of_another_section_are_refused(
             [["study_id", "reader", "level", "count", "candidate"], *rows]
         )
     call(
+        "readers",
         "import",
         "tidy",
         tmp_path / "ann.csv",
@@ -335,6 +347,6 @@ def test_readings_of_another_section_are_refused(
         "--out",
         tmp_path / "ann",
     )
-    done = invoke("rates", judges / "m", "--readings", tmp_path / "ann", AT_RANDOM)
+    done = invoke("rates", judges / "m", "--readers", tmp_path / "ann", AT_RANDOM)
     assert done.exit_code == 2
     assert "--section" in done.stderr

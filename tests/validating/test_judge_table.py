@@ -99,7 +99,7 @@ def test_price_time_unread_and_stability(
     called(
         "green", work / "studies.json", "--section", "report", "--out", work / "lexicon"
     )
-    words = ("import", "tidy", work / "readings.csv", "--section", "report")
+    words = ("readers", "import", "tidy", work / "readings.csv", "--section", "report")
     called(*words, "--out", work / "readers")
 
     names = ("asked", "cached", "again", "lexicon")
@@ -164,7 +164,7 @@ def test_a_model_without_a_known_price_has_none(
         )
         words += ("--section", "report", "--out", tmp_path / "own")
         assert invoke("green", work / "studies.json", *words).exit_code == 0
-    words = ("import", "tidy", work / "readings.csv", "--section", "report")
+    words = ("readers", "import", "tidy", work / "readings.csv", "--section", "report")
     assert invoke(*words, "--out", tmp_path / "readers").exit_code == 0
     words = (
         "validate",

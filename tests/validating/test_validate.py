@@ -51,7 +51,9 @@ def imported(
     with path.open("w", newline="") as file:
         lines = [[*row, *further[str(row[0])].values()] for row in rows]
         csv.writer(file).writerows([[*COLUMNS, *names], *lines])
-    called(invoke, "import", "tidy", path, "--section", "report", "--out", out)
+    called(
+        invoke, "readers", "import", "tidy", path, "--section", "report", "--out", out
+    )
     return out
 
 
@@ -192,7 +194,7 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
 ) -> None:
     readers = tmp_path / "readers"
     paths = [DATA / name for name in files] or radpref_files(tmp_path)[0]
-    called(invoke, "import", layout, *paths, *options, "--out", readers)
+    called(invoke, "readers", "import", layout, *paths, *options, "--out", readers)
     first = sorted(readers.iterdir())[0]
     judge = judged(invoke, tmp_path / "judge", first, rubric)
     found = validated(invoke, judge, "--readers", readers)
@@ -204,7 +206,7 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
         == (layout == "radpref")
     )
     assert len(found["ceiling"]) == len(found["readers"]) * len(names)
-    called(invoke, "rates", judge, "--readings", first, "--readings-at-random")
+    called(invoke, "rates", judge, "--readers", first, "--drawn-at-random")
 
 
 # What is refused.
@@ -313,7 +315,15 @@ def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(
     invoke: Invoke, tmp_path: Path
 ) -> None:
     readers = tmp_path / "readers"
-    called(invoke, "import", "radpref", *graded_radpref(tmp_path), "--out", readers)
+    called(
+        invoke,
+        "readers",
+        "import",
+        "radpref",
+        *graded_radpref(tmp_path),
+        "--out",
+        readers,
+    )
     green = judged(invoke, tmp_path / "green", readers / "reader-user_1", "green")
     options = ("--readers", readers, "--resamples", 100)
     found = validated(invoke, green, *options)
@@ -351,7 +361,15 @@ def test_several_candidates_severities_and_two_judges(
     invoke: Invoke, tmp_path: Path
 ) -> None:
     readers = tmp_path / "readers"
-    called(invoke, "import", "radpref", *graded_radpref(tmp_path), "--out", readers)
+    called(
+        invoke,
+        "readers",
+        "import",
+        "radpref",
+        *graded_radpref(tmp_path),
+        "--out",
+        readers,
+    )
     judge = judged(
         invoke, tmp_path / "judge", readers / "reader-user_1", "fineradscore"
     )
