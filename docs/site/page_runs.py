@@ -76,7 +76,8 @@ class PageRun:
     def _step(self, step: Block | Comment) -> None:
         if isinstance(step, Comment):
             if step.text.startswith("setup: python\n"):
-                self._python(step.text.partition("\n")[2])
+                source = step.text.partition("\n")[2]
+                self.printed.append((source, self._python(source)))
             elif step.text.startswith("printed:"):
                 self._compare_figures(step)
             return
