@@ -60,7 +60,7 @@ def test_a_page_runs_and_prints_what_it_says(path: Path) -> None:
     [
         ("```sh\njudge grene a.json b.json\n```\n", "no command `judge grene`"),
         ("```sh\njudge green a.json b.json --sections x\n```\n", "No such option"),
-        ("```sh\njudge panel a --rule best --out b\n```\n", "--rule takes"),
+        ("```sh\njudge runs panel a --rule best --out b\n```\n", "--rule takes"),
         ("```sh\njudge check\n```\n", "missing"),
         ("```sh\nfor a in 1 2; do judge audit; done\n```\n", "missing"),
         ("```sh\njudge prompts show a b\n```\n", "one argument too many"),
