@@ -24,11 +24,11 @@ from judge.cli.options import (
     key_values,
     limit_option,
     max_cost_option,
+    metric_option,
     out_option,
     output_options,
     require,
     resampling_options,
-    split_commas,
     yes_option,
 )
 from judge.cli.output import note, print_document
@@ -84,6 +84,7 @@ def _read_drops(
         "--patient-field",
         "--cache",
         "--out",
+        "--allow",
         "--common",
         "--metric",
     ],
@@ -120,13 +121,10 @@ def _read_drops(
         "patients; with --drift it is a test of equivalence."
     ),
 )
-@_checks_option(
-    "--metric",
+@metric_option(
     "metrics",
-    multiple=True,
-    metavar="NAME",
-    callback=split_commas,
-    help="Metrics to compare. Default: the rubric's scores and rates, urgent recall and precision.",
+    "The metrics to compare. Default: the rubric's scores and rates, urgent recall and precision",
+    group="Checks",
 )
 @_checks_option(
     "--min",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,17 @@ from judge.cli.judging import read_studies
 from judge.cli.options import (
     NEW_FILE,
     GroupedCommand,
-    GroupedOption,
     by_option,
+    metric_option,
     out_option,
     output_options,
     patient_option,
     resamples_option,
     seed_option,
-    split_commas,
 )
 from judge.cli.output import note, note_once, print_document, warn
 from judge.cli.run_options import ROLES, ReportOptions, column_option, report_options
 from judge.signature import safe_name
-
-_metrics_option = partial(click.option, cls=GroupedOption, group="Metrics")
 
 
 @click.command(
@@ -44,17 +40,11 @@ _metrics_option = partial(click.option, cls=GroupedOption, group="Metrics")
 @click.argument("refs", metavar="[REFS]", required=False)
 @column_option(*ROLES, group="Reports")
 @report_options
-@_metrics_option(
-    "--metric",
+@metric_option(
     "names",
-    multiple=True,
-    metavar="NAME",
-    callback=split_commas,
-    help=(
-        "bleu2 (the default), rougel, corpus_bleu; with the package radeval also bertscore, semb, "
-        "radgraph, radcliq, ratescore, f1radgraph, f1chexbert; or an installed package's "
-        "(repeatable, or with commas)."
-    ),
+    "bleu2 (the default), rougel, corpus_bleu; with the package radeval also bertscore, semb, "
+    "radgraph, radcliq, ratescore, f1radgraph, f1chexbert; or an installed package's",
+    group="Metrics",
 )
 @by_option("Also the figures by this field.", group="Metrics")
 @patient_option(group="Metrics")

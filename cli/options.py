@@ -720,6 +720,25 @@ def readers_option(
     )
 
 
+def reader_option(text: str) -> OptionDecorator:
+    """Return `--reader`, the name of one reader."""
+    return click.option("--reader", metavar="NAME", help=text)
+
+
+def metric_option(parameter: str, text: str, *, group: str) -> OptionDecorator:
+    """Return `--metric`, whose names the command takes as `parameter`."""
+    return click.option(
+        "--metric",
+        parameter,
+        cls=GroupedOption,
+        group=group,
+        multiple=True,
+        metavar="NAME",
+        callback=split_commas,
+        help=f"{text} (repeatable, or with commas).",
+    )
+
+
 def yes_option(text: str, *, group: str = "Options") -> OptionDecorator:
     """Return `--yes`."""
     return click.option(

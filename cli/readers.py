@@ -18,6 +18,7 @@ from judge.cli.options import (
     model_option,
     out_option,
     output_options,
+    reader_option,
     renamed,
     split_commas,
 )
@@ -61,11 +62,7 @@ def readers() -> None:
 @section_option(
     help="The part of the reports that was read. Default: report; impression for refisco."
 )
-@click.option(
-    "--reader",
-    metavar="NAME",
-    help="The reader's name for radevalx. Default: the file's name.",
-)
+@reader_option("The reader's name for radevalx. Default: the file's name.")
 @encoding_option()
 @output_options(["readers"])
 def import_(
@@ -147,9 +144,7 @@ def _print(
 )
 @click.argument("run", type=PATH)
 @_runs_out_option
-@click.option(
-    "--reader", metavar="NAME", help="Export the readings of this reader alone."
-)
+@reader_option("Export the readings of this reader alone.")
 @output_options(["readers"])
 def export(
     *,

@@ -265,7 +265,7 @@ judge_options = shared_options(
             "--max-tokens",
             hidden=True,
             type=POSITIVE_INTEGER,
-            metavar="N",
+            metavar="TOKENS",
             help=(
                 "The longest answer in tokens, reasoning included; longer ones are unparsed. "
                 "Default: 2048, 25000 for models that reason, 8192 for models of an API that judge "
@@ -352,7 +352,7 @@ running_options = shared_options(
         _run_option(
             "--reask",
             type=click.IntRange(min=0),
-            metavar="N",
+            metavar="TIMES",
             default=1,
             show_default=True,
             hidden=True,
@@ -484,7 +484,7 @@ run_options = shared_options(
         _run_option(
             "--batch-size",
             type=POSITIVE_INTEGER,
-            metavar="N",
+            metavar="QUESTIONS",
             hidden=True,
             help="The most questions in a batch. Default: as many as the provider takes.",
         ),

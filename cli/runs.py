@@ -179,7 +179,7 @@ def merge(
     "panel",
     cls=GroupedCommand,
     short_help="Combine the runs of several judges into one.",
-    examples=["judge runs panel RUN OTHER --rule mean --out panel"],
+    examples=["judge runs panel RUN SECOND --rule mean --out panel"],
     page="docs/judging.md",
 )
 @click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)

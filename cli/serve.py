@@ -16,6 +16,7 @@ from judge.cli.options import (
     GroupedCommand,
     GroupedOption,
     cache_option,
+    concurrency_option,
     key_values,
 )
 from judge.cli.output import note
@@ -43,7 +44,7 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
 @_address_option(
     "--port",
     type=click.IntRange(0, 65535),
-    metavar="N",
+    metavar="PORT",
     default=8321,
     show_default=True,
     help="The port to listen at; 0 takes a free one.",
@@ -84,14 +85,10 @@ _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
         "(repeatable). (--max-cost of judge RUBRIC limits one command.)"
     ),
 )
-@_runs_option(
-    "--concurrency",
-    type=POSITIVE_INTEGER,
-    metavar="N",
-    help=(
-        "How many questions of POST /v1/annotations a model behind an API is sent at a time. "
-        "Default: as many as come, up to 256."
-    ),
+@concurrency_option(
+    "The most requests at a time to a model behind an API for POST /v1/annotations. Default: as "
+    "many as come, up to 256.",
+    group="Runs",
 )
 @cache_option(group="Runs")
 @_runs_option(

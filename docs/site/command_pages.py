@@ -158,7 +158,9 @@ def _options(rows: list[tuple[str, str]]) -> str:
     """Return a list of options with what they say; each has an anchor, `#--judge`."""
     lines = ['<dl class="options">']
     for left, right in rows:
-        name = max(re.findall(r"-[a-zA-Z0-9-]+", left.split(" ")[0] or left), key=len)
+        names = re.findall(r"(?<!\w)--[a-z][a-z-]*|(?<!\w)-\w\b", left)
+        # The first long name; the short one stands before it.
+        name = next((name for name in names if name.startswith("--")), names[0])
         lines.append(f'<dt id="{name}"><code>{html.escape(left)}</code></dt>')
         lines.append(f"<dd>{as_html(right)}</dd>")
     return "\n".join([*lines, "</dl>"])

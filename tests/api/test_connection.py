@@ -87,6 +87,17 @@ def key(url: str, environ: dict[str, str]) -> str:
     return connection.key(environ, key_name(connection))
 
 
+def test_ascii_is_asked_for_where_the_key_is_there_and_has_other_signs() -> None:
+    for environ in ({}, {"OPENAI_API_KEY": " "}):
+        with pytest.raises(JudgeError, match="needs a key: set OPENAI_API_KEY") as none:
+            key("https://judge.example/v1", environ)
+        assert "ASCII" not in str(none.value)
+    for value in ("schlüssel", "a\x00b"):
+        with pytest.raises(JudgeError, match="needs a key, in ASCII") as odd:
+            key("https://judge.example/v1", {"OPENAI_API_KEY": value})
+        assert value not in str(odd.value)
+
+
 def test_the_key_is_the_one_of_the_server() -> None:
     environ = {"OPENAI_API_KEY": "one", "AZURE_OPENAI_API_KEY": "two"}
     assert key(OPENAI_URL, environ) == "one"

@@ -6,14 +6,17 @@ import json
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from faultserver import FaultServer
 from running import Shell
 
 import judge
+from judge.cli import main
 from judge.rubrics.green.parse import matched_item
-from judge.types import Annotation
+from judge.types import Annotation, JudgeError
 
 Made = Callable[[int], Shell]
 
@@ -123,3 +126,52 @@ def test_a_judge_that_answers_otherwise_fails(shell: Made, tmp_path: Path) -> No
         code, out, err = ready.judge(*drift)
     assert code == 1, out + err
     assert ready.judge("gate", "later", "--drift", "run")[0] == 1
+
+
+PAID = "https://judge.example/v1"
+
+
+@pytest.fixture
+def paid(shell: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A run whose judge is behind an address that may cost money."""
+    ready = shell(4)
+    assert ready.run("--out", "run")[0] == 0
+    manifest = tmp_path / "run" / "manifest.json"
+    text = manifest.read_text("utf-8").replace(ready.url, PAID)
+    manifest.write_text(text, "utf-8")
+    monkeypatch.setattr("judge.cli.gate.judge_studies", _asked)
+    return ready
+
+
+class _AskedError(JudgeError):
+    """Raised where the judge would be asked."""
+
+
+def _asked(_session: object, _studies: object, **more: Any) -> None:
+    raise _AskedError(f"asked for at most {more['settings'].max_cost} dollars")
+
+
+def test_a_judge_that_costs_is_not_asked_without_a_word_about_money(
+    paid: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.chdir(paid.folder)
+    drift = ("gate", "--drift", "run", "--cache", "cache")
+    done = CliRunner().invoke(main, drift)
+    assert (done.exit_code, done.stdout) == (2, "")
+    sentence = (
+        "--drift asks model-x again about 4 studies, which can cost money: give --max-cost "
+        "DOLLARS, or --yes to go without a limit"
+    )
+    assert sentence in " ".join(done.stderr.split())
+    for word, most in (("--yes", "None"), ("--max-cost=5", "5.0")):
+        done = CliRunner().invoke(main, [*drift, word])
+        assert f"asked for at most {most} dollars" in done.stderr, word
+    # Where no judge is asked there is nothing to agree to.
+    done = CliRunner().invoke(main, ["gate", "run", "--min", "scored=0", "--yes"])
+    assert "--yes goes with --drift and no RUN" in done.stderr
+
+
+def test_the_help_says_that_drift_can_cost_money() -> None:
+    text = " ".join(CliRunner().invoke(main, ["gate", "--help"]).stdout.split())
+    assert "which can cost money: give --max-cost or --yes" in text

@@ -34,7 +34,7 @@ class App {
 
   async start() {
     const { rubric, queue, marked } = await this.#ask("reading");
-    if (!queue?.length) throw new Error("No studies are drawn for reading yet: judge readers sample RUN --limit 100 draws them at random.");
+    if (!queue?.length) throw new Error("No studies are drawn for reading yet: judge sample RUN -n 100 draws them at random.");
     Object.assign(this, { rubric, queue, marked: new Set(marked), kinds: labelKeys(rubric) });
     this.main = el("main", { id: "main" });
     this.steps = el("nav", { class: "steps", "aria-label": "Studies" });
