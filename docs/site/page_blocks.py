@@ -12,7 +12,8 @@ A mark is an HTML comment on a line of its own before a block:
 
 After a paragraph, `<!-- printed: 0.689 [0.541, 0.806]; 4/15 -->` says that these texts stand in the
 paragraph and were printed by a command before it. `<!-- runs nothing: REASON -->` excuses a page,
-and `<!-- adds: NAME, NAME -->` names commands and files that the page itself makes.
+`<!-- adds: NAME, NAME -->` names commands and files that the page itself makes, and
+`<!-- old names: REASON -->` allows it to name what is called otherwise now.
 """
 
 from __future__ import annotations
