@@ -1,7 +1,7 @@
 """Write docs/reference: pages made of the program itself.
 
 python docs/site/reference.py          # writes the pages anew
-python docs/site/reference.py --check  # exit code 1, with what is stale, if they are not as made
+python docs/site/reference.py --check  # names what is stale, with exit code 1
 """
 
 from __future__ import annotations
