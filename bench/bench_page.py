@@ -38,7 +38,7 @@ DRAWN = """([name, value]) => new Promise((done) => {
   new MutationObserver((_, watcher) => {
     watcher.disconnect();
     requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
-  }).observe(list, { childList: true });
+  }).observe(list, { childList: true, subtree: true, characterData: true });
   if (control.tagName === "SELECT") {
     control.selectedIndex = value;
     control.dispatchEvent(new Event("change", { bubbles: true }));
@@ -91,8 +91,8 @@ def measure(browser: Browser, path: Path, grade: str) -> dict[str, float]:
     return {
         "open": median(opened),
         "class": each(page, "filter-class", [1, 2, 0]),
-        "grade": each(page, f"filter-{grade}", [1, 2, 0]),
-        "sort": each(page, "list", ["[data-sort=study_id]", "[data-sort=study_class]"]),
+        "grade": each(page, f"filter-facet_46{grade}", [1, 2, 0]),
+        "sort": each(page, "list", ["[data-act='sort study_id']", "[data-act='sort study_class']"]),
         "search": each(page, "filter-q", ["pleural effusion", "no opacity left", ""]),
         "first search": first_search,
         "study": study(page),
@@ -148,7 +148,7 @@ def main() -> None:
                 "--out",
                 rubric,
             )
-            wall, peak = child(work, "audit", rubric, "--html", out)
+            wall, peak = child(work, "page", rubric, "--out", out)
             size = (work / out).stat().st_size / 1e6
             print(
                 f"{rubric}: written in {wall:.1f} s, peak {peak:.0f} MB, {size:.1f} MB"

@@ -47,7 +47,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "serve:serve",
             "Open runs in the browser, review them and start new ones.",
         ),
-        "page": ("look:page", "Write the pages of several runs, with an index."),
+        "page": (
+            "page:page",
+            "Write a run, a comparison or a validation as pages for the browser.",
+        ),
     },
     "Compare models": {
         "compare": (

@@ -11,7 +11,6 @@ import click
 from judge.cli.options import (
     BOARD_TABLES,
     FORMS,
-    NEW_FILE,
     GroupedCommand,
     GroupedOption,
     SuggestingGroup,
@@ -31,7 +30,6 @@ from judge.cli.options import (
 )
 from judge.cli.output import (
     TABLE_FORMS,
-    check_outputs,
     emit,
     note,
     note_once,
@@ -43,24 +41,73 @@ from judge.figures import COMPARISON_FIGURES, usual
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _statistics_option = partial(click.option, cls=GroupedOption, group="Statistics")
-_figures_options = shared_options(
+_sort_option = _output_option(
+    "--sort",
+    metavar="METRIC",
+    help=(
+        "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first "
+        "that most models have."
+    ),
+)
+_model_info_option = _output_option(
+    "--model-info",
+    metavar="FILE",
+    help="A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
+)
+comparison_options = shared_options(
     [
-        _output_option(
-            "--sort",
+        align_options,
+        by_option("Also a leaderboard by this field, such as site.", group="Studies"),
+        metric_file_options,
+        resampling_options,
+        _statistics_option(
+            "--tests/--no-tests",
+            default=True,
+            show_default=True,
+            help="Test differences.",
+        ),
+        _statistics_option(
+            "--primary",
             metavar="METRIC",
             help=(
-                "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first "
-                "that most models have."
+                "The metric that was chosen before the results were seen. Its tests are corrected "
+                "by themselves, those of all other metrics together. Models are ranked by it "
+                "without --sort."
             ),
         ),
-        _output_option(
-            "--model-info",
-            metavar="FILE",
-            help="A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
+        _statistics_option(
+            "--family",
+            type=click.Choice(["groups", "table", "metric", "all"]),
+            help=(
+                "Tests that are corrected together: those of all studies, and those of all groups "
+                "of --by, at half of 5% each (groups); of each table; of each metric in a table; "
+                "or all. Default: groups."
+            ),
         ),
+        _statistics_option(
+            "--flips",
+            type=click.IntRange(min=100),
+            metavar="FLIPS",
+            hidden=True,
+            help=(
+                "Flips of each permutation test of means. Default: 10000, and for small p-values "
+                "200 for each test of the family, as far as that takes about a minute."
+            ),
+        ),
+        _sort_option,
     ]
 )
-"""What both commands take: `sort`, `model_info`."""
+"""What is compared and how: `allow`, `common`, `by`, those of metric files and of resampling,
+`tests`, `primary`, `family`, `flips`, `sort`."""
+
+
+def check_tests(*, tests: bool, primary: str | None, family: str | None) -> None:
+    """Raise `click.UsageError` where options of tests contradict each other."""
+    require(tests, "--tests", "flips", "primary", "family")
+    if primary and family == "metric":
+        raise click.UsageError(
+            "--primary corrects the tests of all other metrics together: leave out --family metric"
+        )
 
 
 @click.command(
@@ -83,49 +130,10 @@ _figures_options = shared_options(
     page="docs/comparing.md",
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
-@align_options
-@by_option("Also a leaderboard by this field, such as site.", group="Studies")
-@metric_file_options
-@resampling_options
-@_statistics_option(
-    "--tests/--no-tests", default=True, show_default=True, help="Test differences."
-)
-@_statistics_option(
-    "--primary",
-    metavar="METRIC",
-    help=(
-        "The metric that was chosen before the results were seen. Its tests are corrected by "
-        "themselves, those of all other metrics together. Models are ranked by it without --sort."
-    ),
-)
-@_statistics_option(
-    "--family",
-    type=click.Choice(["groups", "table", "metric", "all"]),
-    help=(
-        "Tests that are corrected together: those of all studies, and those of all groups of --by, "
-        "at half of 5% each (groups); of each table; of each metric in a table; or all. "
-        "Default: groups."
-    ),
-)
-@_statistics_option(
-    "--flips",
-    type=click.IntRange(min=100),
-    metavar="FLIPS",
-    hidden=True,
-    help=(
-        "Flips of each permutation test of means. Default: 10000, and for small p-values 200 for "
-        "each test of the family, as far as that takes about a minute."
-    ),
-)
-@_figures_options
+@comparison_options
+@_model_info_option
 @table_option(BOARD_TABLES, group="Output")
 @figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
-@_output_option(
-    "--html",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write a page with leaderboard, figures and studies.",
-)
 @out_option(
     "With --format rexrank: a CSV of all studies and of each group of --by here.",
     group="Output",
@@ -156,7 +164,6 @@ def compare(
     table: tuple[str, ...],
     figures: Path | None,
     only: tuple[str, ...],
-    html: Path | None,
     out: Path | None,
     form: str,
 ) -> None:
@@ -168,35 +175,23 @@ def compare(
     is left out, with a note.
     """
     from judge.comparing.alignment import choices_of
-    from judge.comparing.comparison import compare_runs, records
+    from judge.comparing.comparison import compare_runs
     from judge.comparing.run_arguments import chosen_runs
     from judge.figures.comparison import comparison_figures
-    from judge.figures.files import (
-        available,
-        draw_figures,
-        page_figures,
-        require_converter,
-    )
-    from judge.files import write_html
-    from judge.pages.comparison import MARK, page, wanted
+    from judge.figures.files import check_figures, draw_figures
     from judge.stats.significance import Resampling
     from judge.tables.comparison import as_data, comparison_document
 
     require(form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
-    require(tests, "--tests", "flips", "primary", "family")
-    if primary and family == "metric":
-        raise click.UsageError(
-            "--primary corrects the tests of all other metrics together: leave out --family metric"
-        )
+    check_tests(tests=tests, primary=primary, family=family)
     require(form == "rexrank", "--format rexrank", "out", "model_info")
-    require(bool(figures or html), "--figures or --html", "only")
+    require(figures is not None, "--figures", "only")
     if form == "rexrank" and by and not out:
         raise click.UsageError(
             "--format rexrank with --by writes a CSV a group: add --out DIR"
         )
-    if only:
-        require_converter()
-    check_outputs(html, figures, MARK)
+    if figures:
+        check_figures(figures)
     resampling = Resampling(
         seed=seed,
         resamples=resamples,
@@ -218,18 +213,10 @@ def compare(
         notes=chosen.skipped,
         track=tracked,
     )
-    # A damaged run is found here, before the figures are drawn.
-    studies = records(compared, wanted(comparison)) if html else {}
-    drawn = None
-    if figures or (html and available()):
-        drawn = draw_figures(comparison_figures(comparison, only))
     # Files first: whoever reads the output may close it early, as head does.
-    if figures and drawn:
+    if figures:
+        drawn = draw_figures(comparison_figures(comparison, only))
         write_drawn(drawn, figures)
-    if html:
-        shown = page_figures(drawn) if drawn else ()
-        write_html(page(comparison, studies, figures=shown), html, MARK)
-        note(f"page  {html}")
     if form == "rexrank":
         from judge.rexrank import as_rexrank, read_model_info, write_rexrank
 
@@ -266,7 +253,8 @@ def reproduce() -> None:
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @allow_option
 @metric_file_options
-@_figures_options
+@_sort_option
+@_model_info_option
 @out_option("The new folder.", required=True, group="Output")
 @patient_option(group="Output")
 def challenge(

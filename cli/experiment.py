@@ -82,8 +82,8 @@ def _axes(
     ),
 )
 @limit_option(
-    "Only so many studies of each data set, drawn at random but the same each time; their runs "
-    "have a folder limit-N of their own.",
+    "Take this many studies of each data set, drawn at random but the same ones each time; their "
+    "runs have a folder limit-N of their own.",
     group="Run",
 )
 @max_cost_option(group="Run")

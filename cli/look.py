@@ -1,16 +1,15 @@
-"""`judge audit`, `errors`, `rates` and `page`: what a run found."""
+"""`judge audit`, `errors` and `rates`: what a run found."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
 
 from judge.cli.options import (
-    NEW_FILE,
-    NEW_FOLDER,
     PATH,
     POSITIVE_INTEGER,
     GroupedCommand,
@@ -25,7 +24,7 @@ from judge.cli.options import (
     rows_option,
     seed_option,
 )
-from judge.cli.output import note, print_document, print_summary, runs_among
+from judge.cli.output import note, print_document, print_summary
 from judge.cli.run_options import RUN_TABLES
 from judge.tables.document import Document
 
@@ -41,15 +40,9 @@ _output_option = partial(click.option, cls=GroupedOption, group="Output")
 @click.argument("run", type=PATH)
 @click.argument("study_id", metavar="[STUDY_ID]", required=False)
 @click.option("--raw", is_flag=True, help="Show the judge's raw answer too.")
-@rows_option("List so many of the worst studies. Default, without STUDY_ID: 10.")
-@click.option(
-    "--html",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write the whole run as one page that opens offline.",
-)
+@rows_option("How many of the worst studies are listed. Default, without STUDY_ID: 10.")
 @output_options(
-    ["worst", "precision", "agreement"],
+    ["worst", "unscored", "precision", "agreement"],
     text="A study is printed as text (table) or json.",
 )
 def audit(
@@ -58,39 +51,34 @@ def audit(
     study_id: str | None,
     raw: bool,
     rows: int | None,
-    html: Path | None,
     table: tuple[str, ...],
     form: str,
 ) -> None:
     """Show one study of RUN with its errors, or list the worst studies.
+
+    Of a run in which no study has a score, the list says why.
 
     A study is shown with reference, candidate, errors (with the words they are about), matched
     findings and the judge's explanation. Rubrics that correct lines show their edits. Where the
     run was reviewed in judge serve, the list says how right the judge was (precision), and a study
     has its reviews; judge runs export RUN --reviews has all.
     """
-    from judge.pages.run import write_page
     from judge.running.folder import RunFolder
     from judge.stats.summary import worst_rows
     from judge.study.reviews import RunReviews
     from judge.study.terminal import audit as audit_lines
     from judge.tables.reviews import review_lines, reviews_document
-    from judge.tables.run import worst_table
+    from judge.tables.run import unscored_table, worst_table
     from judge.tables.terminal import shown, terminal
 
-    if [study_id, rows, html].count(None) < 2:
-        raise click.UsageError("give only one of STUDY_ID, --rows and --html")
+    if study_id is not None and rows is not None:
+        raise click.UsageError("give only one of STUDY_ID and --rows")
     require(study_id is not None, "STUDY_ID", "raw")
-    is_list = study_id is None and html is None
-    require(is_list, "the list of studies", "table")
+    require(study_id is None, "the list of studies", "table")
     if study_id is not None and form not in ("table", "json"):
         raise click.UsageError("a study is printed with --format table or json")
-    require(html is None, "no --html", "form")
     opened = RunFolder.open(run)
-    if html is not None:
-        write_page(opened, html)
-        note(f"page  {html}")
-    elif study_id is not None:
+    if study_id is not None:
         out = terminal()
         has_colour = out.color_system is not None and not out.no_color
         record = opened.record(study_id)
@@ -108,8 +96,13 @@ def audit(
         for line in lines:
             click.echo("\n".join(shown(line, out)))
     else:
-        worst = worst_rows(opened.table(), opened.rubric, rows or 10)
-        document = Document(tables=[worst_table(worst, opened.rubric)])
+        n_listed = rows or 10
+        worst = worst_rows(opened.table(), opened.rubric, n_listed)
+        listed = worst_table(worst, opened.rubric)
+        if not worst:
+            # Of a run without a score one wants to know why.
+            listed = unscored_table(islice(opened.records(), n_listed))
+        document = Document(tables=[listed])
         data: dict[str, object] = {"worst": worst, "reviews": None}
         reviews = RunReviews.read(opened)
         if reviews is not None:
@@ -131,7 +124,7 @@ def audit(
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @align_options
 @rows_option(
-    "Print so many of the most frequent errors; json and csv have all.",
+    "How many of the most frequent errors are printed; json and csv have all.",
     default=15,
     group="Output",
 )
@@ -140,7 +133,7 @@ def audit(
     type=POSITIVE_INTEGER,
     metavar="STUDIES",
     help=(
-        "The studies in which an error must at least occur. Default: 2; with two runs 10, of "
+        "In how many studies an error must occur at least. Default: 2; with two runs 10, of "
         "either."
     ),
 )
@@ -154,7 +147,7 @@ def audit(
 )
 @patient_option(group="Output")
 @seed_option(group="Output")
-@output_options(["errors"], group="Output")
+@output_options(["recurring"], group="Output")
 def errors(
     *,
     runs: tuple[str, ...],
@@ -251,30 +244,3 @@ def rates(
     else:
         summary = opened.regrouped(by, patient_field, draws)
     print_summary(summary, opened.rubric, form, table)
-
-
-@click.command(
-    "page",
-    cls=GroupedCommand,
-    examples=["judge page RUN --out site"],
-    page="docs/auditing.md",
-)
-@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
-@click.option(
-    "--out",
-    type=NEW_FOLDER,
-    metavar="DIR",
-    required=True,
-    help="The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
-)
-def page(*, runs: tuple[Path, ...], out: Path) -> None:
-    """Write a page for each RUN and an index.html that lists them, for a paper's supplement.
-
-    The pages need no server and no network: index.html opens from the folder. A page is named
-    after the run's folder.
-    """
-    from judge.comparing.alignment import RunChoice
-    from judge.pages.run import write_site
-
-    chosen = runs_among([RunChoice(path, str(path)) for path in runs])
-    note(f"site  {write_site([run.path for run in chosen], out)}")

@@ -500,7 +500,7 @@ def by_option(
         callback=groupings,
         default=tuple(default),
         show_default=bool(default),
-        help=f"{text} Repeatable, for a table each; a,b: by combinations.",
+        help=f"{text} Repeat it for several groupings; a,b groups by combinations.",
     )
 
 
@@ -697,7 +697,7 @@ def give_up_after_option(
         show_default=default is not None,
         hidden=True,
         help=(
-            "Stop a judge if over half of its first so many answers cannot be read; 0: never."
+            "After this many answers, stop a judge if over half of them cannot be read; 0: never."
         ),
     )
 
@@ -832,6 +832,23 @@ def figures_options(
 
     `default` are those that are drawn where `--draw` names none.
     """
+    folder = click.option(
+        "--figures",
+        cls=GroupedOption,
+        group=group,
+        type=NEW_FOLDER,
+        metavar="DIR",
+        help=(
+            "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)."
+        ),
+    )
+    return shared_options([folder, draw_option(figures, default, group=group)])
+
+
+def draw_option(
+    figures: Sequence[str], default: Sequence[str], *, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--draw`, which names some of these figures; `default` are drawn without it."""
 
     def choose(
         ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
@@ -845,17 +862,7 @@ def figures_options(
                 )
         return tuple(dict.fromkeys(names))
 
-    folder = click.option(
-        "--figures",
-        cls=GroupedOption,
-        group=group,
-        type=NEW_FOLDER,
-        metavar="DIR",
-        help=(
-            "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)."
-        ),
-    )
-    only = click.option(
+    return click.option(
         "--draw",
         "only",
         cls=GroupedOption,
@@ -868,7 +875,6 @@ def figures_options(
             f"Default: {', '.join(default)}."
         ),
     )
-    return shared_options([folder, only])
 
 
 def patient_option(*, group: str = "Options") -> OptionDecorator:

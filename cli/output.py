@@ -126,18 +126,6 @@ def runs_among(choices: Sequence[RunChoice]) -> tuple[RunChoice, ...]:
     return chosen.choices
 
 
-def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
-    """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
-    from judge.files import check_writable
-
-    if html:
-        check_writable(html, mark=mark)
-    if figures:
-        from judge.figures.files import check_figures
-
-        check_figures(figures)
-
-
 def write_drawn(figures: DrawnFigures, folder: Path) -> None:
     """Write figures into a folder, and say how many files they are."""
     from judge.figures.files import write_figures

@@ -172,7 +172,7 @@ def export(
 )
 @click.argument("run", type=PATH)
 @limit_option(
-    "Draw so many studies in all, those drawn before included. Default: show the run's sample."
+    "How many studies are drawn in all, with those drawn before. Default: show the run's sample."
 )
 @click.option(
     "--strata",

@@ -67,6 +67,21 @@ OPTIONS = (
         ("compare",),
     ),
     Removed(
+        "--html",
+        "judge page RUN --out FILE.html writes the page of a run",
+        ("audit",),
+    ),
+    Removed(
+        "--html",
+        "judge page RUN RUN --out FILE.html writes the page of a comparison",
+        ("compare",),
+    ),
+    Removed(
+        "--html",
+        "judge page RUN --readers RUN --out FILE.html writes the page of judges and readers",
+        ("validate",),
+    ),
+    Removed(
         "--images",
         "reports are read without images; judge serve shows the texts",
         ("serve",),

@@ -186,7 +186,7 @@ study_options = shared_options(
             ),
         ),
         limit_option(
-            "Only so many studies, drawn at random but the same each time.",
+            "Take this many studies, drawn at random; the same ones each time.",
             group="Reports",
         ),
         _studies_option(

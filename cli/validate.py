@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from judge.cli.options import (
-    NEW_FILE,
     GroupedCommand,
     GroupedOption,
     figures_options,
@@ -18,18 +19,73 @@ from judge.cli.options import (
     readers_option,
     require,
     resampling_options,
+    shared_options,
 )
 from judge.cli.output import (
-    check_outputs,
-    note,
     print_document,
     runs_among,
     write_drawn,
 )
 from judge.figures import VALIDATION_FIGURES, usual
 
+if TYPE_CHECKING:
+    from judge.comparing.metric_files import MetricFile
+    from judge.validating.raters import RatedStudies
+
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
+
+
+validation_options = shared_options(
+    [
+        _readers_option(
+            "--epsilon",
+            type=click.FloatRange(0, 1, max_open=True),
+            metavar="SHARE",
+            default=0.2,
+            show_default=True,
+            help=(
+                "The margin of the alternative-annotator test: 0.2 for experts, 0.15 for trained "
+                "readers, 0.1 for laypeople."
+            ),
+        ),
+        _readers_option(
+            "--random-readers",
+            is_flag=True,
+            help=(
+                "Intervals also cover the choice of the readers; needs three. Default: these "
+                "readers."
+            ),
+        ),
+        _readers_option(
+            "--level",
+            type=click.Choice(["actionable", "urgent", "emergent", "significant"]),
+            help=(
+                "The least severity that counts as significant. Default: the rubric's own; "
+                "actionable if a scale of two levels meets one of four."
+            ),
+        ),
+    ]
+)
+"""How judges are held against readers: `epsilon`, `random_readers`, `level`."""
+
+
+def rated_studies(
+    runs: Sequence[str],
+    readers: Sequence[str],
+    metrics: Sequence[MetricFile],
+    *,
+    patient_field: str | None,
+    level: str | None,
+) -> RatedStudies:
+    """Return the judges and readers that arguments name, on the studies that they share."""
+    from judge.comparing.alignment import choice
+    from judge.validating.raters import align_raters, open_raters
+
+    chosen = runs_among([choice(run) for run in runs])
+    judges = open_raters(chosen, readers=False)
+    humans = open_raters([choice(run) for run in readers], readers=True)
+    return align_raters(judges, humans, metrics, patient_field, level)
 
 
 @click.command(
@@ -47,39 +103,10 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readers")
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @readers_option(required=True, group="Readers")
-@_readers_option(
-    "--epsilon",
-    type=click.FloatRange(0, 1, max_open=True),
-    metavar="SHARE",
-    default=0.2,
-    show_default=True,
-    help=(
-        "The margin of the alternative-annotator test: 0.2 for experts, 0.15 for trained readers, "
-        "0.1 for laypeople."
-    ),
-)
-@_readers_option(
-    "--random-readers",
-    is_flag=True,
-    help="Intervals also cover the choice of the readers; needs three. Default: these readers.",
-)
-@_readers_option(
-    "--level",
-    type=click.Choice(["actionable", "urgent", "emergent", "significant"]),
-    help=(
-        "The least severity that counts as significant. Default: the rubric's own; actionable if a "
-        "scale of two levels meets one of four."
-    ),
-)
+@validation_options
 @metric_file_options
 @resampling_options
 @figures_options(VALIDATION_FIGURES, usual(VALIDATION_FIGURES), group="Output")
-@_output_option(
-    "--html",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write a page with tables, counts and studies.",
-)
 @output_options(
     [
         "judges",
@@ -111,7 +138,6 @@ def validate(
     seed: int,
     figures: Path | None,
     only: tuple[str, ...],
-    html: Path | None,
     table: tuple[str, ...],
     form: str,
 ) -> None:
@@ -122,37 +148,28 @@ def validate(
     significant errors and on the highest severity; differences between judges; bias and limits of
     agreement; the alternative-annotator test. docs/trust.md explains each number.
     """
-    from judge.comparing.alignment import choice
-    from judge.figures.files import draw_figures
+    from judge.figures.files import check_figures, draw_figures
     from judge.figures.validation import validation_figures
-    from judge.files import write_html
-    from judge.pages.validation import VALIDATION, validation_page
     from judge.stats.significance import Resampling
     from judge.tables.validation import validation_document
-    from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation
 
     require(figures is not None, "--figures", "only")
-    check_outputs(html, figures, VALIDATION)
-    chosen = runs_among([choice(run) for run in runs])
-    judges = open_raters(chosen, readers=False)
-    humans = open_raters([choice(run) for run in readers], readers=True)
+    if figures:
+        check_figures(figures)
     metrics = read_metric_files(files, higher=higher, lower=lower)
-    studies = align_raters(judges, humans, metrics, patient_field, level)
+    studies = rated_studies(
+        runs, readers, metrics, patient_field=patient_field, level=level
+    )
     validation = compute_validation(
         studies,
         Resampling(seed=seed, resamples=resamples),
         epsilon,
         random_readers=random_readers,
     )
-    # A damaged run is found here, before anything is written.
-    pieces = validation_page(validation, studies) if html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if figures:
         drawn = draw_figures(validation_figures(validation, studies, only))
         write_drawn(drawn, figures)
-    if html:
-        write_html(pieces, html, VALIDATION)
-        note(f"page  {html}")
     document = validation_document(validation)
     print_document(document, form, validation, table)

@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -211,11 +211,18 @@ def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
             file.write(piece)
 
 
-def append_line(path: Path, line: bytes) -> None:
-    """Append `line` to a plain file, whole or not at all; on disk when this returns."""
+def append_line(
+    path: Path, line: bytes, check: Callable[[], None] | None = None
+) -> None:
+    """Append `line` to a plain file, whole or not at all; on disk when this returns.
+
+    `check` is called while no other process can append, and what it raises keeps the line out.
+    """
     file = descriptor_of(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)  # for a moment: no line is long
+        if check is not None:
+            check()
         size = os.fstat(file).st_size
         is_torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
         data = line + b"\n"

@@ -123,12 +123,12 @@ def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
     """Return the positions of groups, ordered by their values: 2 before 10, missing last."""
 
     def rank(index: int) -> list[tuple[bool, bool, float, list[tuple[int, str]]]]:
-        return [_natural(value) for value in keys[index].values()]
+        return [natural_rank(value) for value in keys[index].values()]
 
     return sorted(range(len(keys)), key=rank)
 
 
-def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
+def natural_rank(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
     """Return what a value is ordered by: missing last, numbers first, digits in a text by value."""
     number: float | None = None
     if isinstance(value, int | float):
@@ -154,6 +154,16 @@ def harmless(text: str) -> str:
             escaped = char.encode("unicode_escape").decode()
             shown.append(escaped)
     return "".join(shown)
+
+
+def with_minus_signs(text: str) -> str:
+    """Return numbers as a page shows them: with a minus sign in the place of each hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def without_surrogates(text: str) -> str:
+    """Return `text` with a question mark for each half of a surrogate pair, which is no text."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def left_out(omitted: Mapping[str, int]) -> str:

@@ -43,7 +43,15 @@ from judge.types import JudgeError, Study
 __all__ = ["Counted", "Facet", "Kind", "Label", "Measure", "Order", "Parse", "Rubric"]
 __all__ += ["Source", "StructuredReply", "Tally"]
 __all__ += ["InverseMean", "Mean", "OfMean", "OfSums", "Rate", "Ratio", "Statistic"]
-__all__ += ["built_in", "cases", "load", "names", "prompt_files", "summary"]
+__all__ += [
+    "built_in",
+    "cases",
+    "load",
+    "names",
+    "prompt_files",
+    "reading_file",
+    "summary",
+]
 
 _ROOT = Path(__file__).parent
 T = TypeVar("T", Rubric, StructuredReply)
@@ -139,6 +147,11 @@ def prompt_files(name: str) -> dict[str, Path]:
 def cases(name: str) -> Path:
     """Return the folder of completions with their expected results."""
     return _folder(name) / "cases"
+
+
+def reading_file(name: str) -> Path:
+    """Return the file with what a reader needs to read by the rubric, which it may lack."""
+    return _folder(name) / "reading.yaml"
 
 
 def _folder(name: str) -> Path:

@@ -17,8 +17,7 @@ from support import EXAMPLES
 from judge import prompts, rubrics
 from judge.cli import main
 from judge.comparing.alignment import RunChoice
-from judge.pages.comparison import page as comparison_page
-from judge.pages.comparison import wanted
+from judge.pages.comparison import ComparisonPage, wanted
 from judge.pages.run import page as run_page
 from judge.pages.validation import validation_page
 from judge.running.folder import RunFolder
@@ -64,7 +63,8 @@ def comparison() -> Comparison:
 
 
 def comparison_text(c: Comparison, say: Any = str, most: int = 10_000) -> str:
-    return "".join(comparison_page(c, records_of(wanted(c, most=most), say), FIGURES))
+    page = ComparisonPage(c, figures=FIGURES)
+    return "".join(page.file(records_of(wanted(c, most=most), say)))
 
 
 def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
@@ -113,8 +113,8 @@ def validation_pages(folder: Path) -> None:
 def all_pages(folder: Path) -> Path:
     run_pages(folder)
     (folder / "comparison.html").write_text(comparison_text(comparison()), "utf-8")
-    cli("compare", folder / "green", folder / "fineradscore", "--allow", "judge",
-        "--html", folder / "compared.html")  # fmt: skip
+    cli("page", folder / "green", folder / "fineradscore", "--allow", "judge",
+        "--out", folder / "compared.html")  # fmt: skip
     prompt = prompts.load("green")
     asked = answered(
         folder / "asked", {"1": green()}, prompt=f"green@1+{prompt.digest}"

@@ -134,7 +134,7 @@ def test_an_option_of_one_name_has_one_metavar_and_one_type() -> None:
             shown[long_name(option)].add((metavar, type(option.type).__name__))
     # A file or a folder, as the help says.
     kinds = shown.pop("--out")
-    assert kinds <= {("DIR", "Path"), ("FILE", "Path")}
+    assert kinds <= {("DIR", "Path"), ("FILE", "Path"), ("FILE|DIR", "Path")}
     assert {name: of for name, of in shown.items() if len(of) > 1} == {}
     assert len(shown) > 80
 
@@ -615,3 +615,44 @@ def test_exit_codes_stand_in_one_table() -> None:
             r"\b([0-9]+) (an error to fix|wrong)", help_text
         ):
             assert (code, meaning) == ("2", "wrong"), path
+
+
+@pytest.mark.parametrize(
+    ("words", "tables"),
+    [
+        ("rates RUN", ["rates", "errors"]),
+        ("audit RUN", ["worst"]),
+        ("errors RUN --min-studies 1", ["recurring"]),
+        ("gate RUN --min scored=0.5", ["checks"]),
+        ("compare RUN", ["leaderboard", "errors"]),
+        ("runs list .", ["runs"]),
+        ("readers sample RUN --limit 6", ["sample"]),
+        ("stress make REFS --limit 3 --out made", ["candidates"]),
+        ("prompts list", ["prompts"]),
+        ("doctor", ["extras", "keys", "endings"]),
+        ("metrics PREDS REFS", ["metrics"]),
+    ],
+)
+def test_a_table_that_is_named_is_the_one_that_is_printed(
+    invoke: Invoke, example_run: Path, words: str, tables: list[str]
+) -> None:
+    for name, path in (("RUN", example_run), ("PREDS", PREDS), ("REFS", REFS)):
+        words = words.replace(name, str(path))
+    for table in tables:
+        done = invoke(*words.split(), "--table", table, "--format", "csv")
+        assert done.exit_code == 0, done.stderr
+        head, *rows = done.stdout.splitlines()
+        assert rows, table
+        assert head.partition(",signature")[0] != table
+
+
+def test_a_shell_completes_the_names_of_today() -> None:
+    for words, wanted in (("judge ", TOP), ("judge readers ", GROUPS["readers"])):
+        env = {
+            "_JUDGE_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split())),
+        }
+        done = CliRunner(env=env).invoke(main, [], prog_name="judge")
+        offered = {line.removeprefix("plain,") for line in done.stdout.split()}
+        assert offered - {*TOY_RUBRICS} == wanted

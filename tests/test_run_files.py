@@ -151,7 +151,7 @@ def test_a_damaged_run_is_one_message_with_its_file(
     path.write_bytes(damage(path.read_bytes()))
     before = {file.name: file.read_bytes() for file in example_run.iterdir()}
     for command in (
-        ("audit", example_run, "--html", "page.html"),
+        ("page", example_run, "--out", "page.html"),
         ("runs", "rescore", example_run),
     ):
         refused(invoke, *command, names=(example_run, named))
@@ -333,7 +333,7 @@ def check_each_command(invoke: Invoke, run: Path, name: str, field: str) -> None
         ("cite", run),
         ("audit", run),
         ("audit", run, "ex-001"),
-        ("audit", run, "--html", "page.html"),
+        ("page", run, "--out", "page.html"),
         ("errors", run),
         ("runs", "rescore", run, "--out", "again"),
         ("runs", "merge", run, other, "--out", "merged"),
@@ -428,7 +428,7 @@ def test_an_odd_record_is_one_message(
     records = records_of(example_run)
     records[0] |= changes
     rewrite(example_run, records)
-    for words in (("audit", example_run, "--html", "p.html"), ("errors", example_run)):
+    for words in (("page", example_run, "--out", "p.html"), ("errors", example_run)):
         refused(invoke, *words, names=(ANNOTATIONS, "line 1"))
     done = invoke("runs", "rescore", example_run)
     assert done.exception is None or isinstance(done.exception, SystemExit)
@@ -462,7 +462,7 @@ def test_a_line_of_another_place_is_found(invoke: Invoke, example_run: Path) -> 
     ):
         rewrite(example_run, records)
         for words in (
-            ("audit", example_run, "--html", "page.html"),
+            ("page", example_run, "--out", "page.html"),
             ("errors", example_run),
             ("runs", "rescore", example_run, "--out", "again"),
         ):
@@ -544,10 +544,10 @@ def test_what_is_no_plain_file_is_not_read(
     else:
         path.mkdir()
     for words in (
-        ("audit", example_run, "--html", "page.html"),
+        ("page", example_run, "--out", "page.html"),
         ("rates", example_run),
     ):
-        if name != ANNOTATIONS or words[0] == "audit":
+        if name != ANNOTATIONS or words[0] == "page":
             refused(invoke, *words, names=(name,))
 
 

@@ -39,6 +39,22 @@ _SETTINGS = ("sampling", "reask")
 _CONTEXT = ("context", "prior", "modality")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedies:
+    """What allows runs that differ, in the words of where they are compared.
+
+    `allow` is said of what differs by its name in `ALLOWED`, `common` where some studies differ.
+    """
+
+    allow: Mapping[str, str]
+    common: str
+
+
+COMMAND_LINE = Remedies(
+    allow={what: f"--allow {what}" for what in ALLOWED}, common="--common"
+)
+
+
 @dataclass(frozen=True)
 class ComparedRun:
     """A run, its row `model`, its name `shown` in messages, and how its studies ended."""
@@ -119,11 +135,12 @@ def compare_runs(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
     notes: Sequence[str] = (),
+    remedies: Remedies = COMMAND_LINE,
     track: Track = lambda tested, _n: tested,
 ) -> tuple[ComparedRuns, Comparison]:
     """Open runs and compare them; raises `JudgeError` that says what differs and must not.
 
-    `notes` are said first among those of the comparison.
+    `notes` are said first among those of the comparison. `remedies` say what allows a difference.
 
     `draws` are those of the intervals of ratios where nothing is tested; with tests they are those
     of `how`.
@@ -135,6 +152,7 @@ def compare_runs(
         patient_field=patient_field,
         metrics=metrics,
         common=common,
+        remedies=remedies,
     )
     panel = compared.panel
     if how is None:
@@ -165,11 +183,12 @@ def read_scores(
     metrics: Sequence[MetricFile] = (),
     *,
     common: bool = False,
+    remedies: Remedies = COMMAND_LINE,
 ) -> ComparedRuns:
     """Open runs and align them on studies as `compare_runs` does; raises as it does."""
     runs = opened(choices)
     aligned = align([(run.shown, run.run) for run in runs])
-    notes = check(runs, aligned, allow, common=common)
+    notes = check(runs, aligned, allow, common=common, remedies=remedies)
     counted = []
     for run, outcomes in zip(runs, aligned.outcomes.T.tolist(), strict=True):
         counted.append(replace(run, outcomes=Counter(outcomes)))
@@ -279,16 +298,17 @@ def check(
     allow: Collection[str],
     *,
     common: bool,
+    remedies: Remedies = COMMAND_LINE,
 ) -> list[str]:
     """Raise `JudgeError` that lists all that differs and must not; return notes of the rest."""
-    allowed = {f"--allow {what}" for what in allow}
-    differing = [*_settings(runs), *_references(runs, aligned)]
+    allowed = {remedies.allow[what] for what in allow}
+    differing = [*_settings(runs, remedies), *_references(runs, aligned, remedies)]
     n = len(aligned.study_ids)
     sizes = {run.run.summary().n_studies for run in runs}
     if sizes != {n}:
         remedy = "no study is in all runs"
         if n:
-            remedy = f"--common: the {n:,} in all runs"
+            remedy = f"{remedies.common}: the {n:,} in all runs"
         if n and common:
             allowed.add(remedy)
         by_studies, foreign = _by_studies(runs)
@@ -355,7 +375,7 @@ def _by_run(values: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(texts)
 
 
-def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
+def _settings(runs: Sequence[ComparedRun], remedies: Remedies) -> list[_Differing]:
     settings = [
         ("section", "compare the runs of each section by themselves", "section", runs)
     ]
@@ -363,8 +383,8 @@ def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
         same = [run for run in runs if run.rubric == name]
         settings += [
             (f"version of {name}", "judge runs rescore", "version", same),
-            (f"judge of {name}", "--allow judge", "judge", same),
-            (f"prompt of {name}", "--allow prompt", "prompt", same),
+            (f"judge of {name}", remedies.allow["judge"], "judge", same),
+            (f"prompt of {name}", remedies.allow["prompt"], "prompt", same),
         ]
     differing: list[_Differing] = []
     for what, remedy, name, of in settings:
@@ -384,7 +404,7 @@ def _by_value(
 
 
 def _references(
-    runs: Sequence[ComparedRun], aligned: AlignedRuns
+    runs: Sequence[ComparedRun], aligned: AlignedRuns, remedies: Remedies
 ) -> Iterator[_Differing]:
     sections = {run.section for run in runs}
     # Of another section all references differ, which is said of the section.
@@ -393,7 +413,7 @@ def _references(
     for name, other, ids in aligned.differing_texts("references"):
         where = f"others for {len(ids):,} studies, {ids[0]!r} among them,"
         values = {f"those of {name}": [name], where: [other]}
-        yield f"references of {other}", "--allow references", values
+        yield f"references of {other}", remedies.allow["references"], values
 
 
 def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[str]:

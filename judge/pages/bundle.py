@@ -7,18 +7,15 @@ import hashlib
 import html
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from judge.tables.run import run_document
+from pydantic import BaseModel
 
-if TYPE_CHECKING:
-    from judge.running.folder import RunFolder
-
+MARK = "<!doctype html><!-- judge page -->"
+"""How each file of ours begins, so that it is known again and may be replaced."""
 PACKET = 50
 """Studies that are unpacked together."""
 _STATIC = Path(__file__).parent / "static"
@@ -81,36 +78,26 @@ def page_file(
 
 
 def as_json(value: object) -> bytes:
-    """Return a value as JSON, half a surrogate pair as `?`; raises ValueError for NaN."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """Return a value as JSON, half a surrogate pair as `?`; raises ValueError for NaN.
+
+    Models, by themselves or within others, are written with all their fields.
+    """
+    text = json.dumps(
+        value,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=_plain_model,
+    )
     return text.encode("utf-8", "replace")
+
+
+def _plain_model(value: object) -> dict[str, object]:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    raise TypeError(f"a page cannot hold {value!r:.80}")
 
 
 def source_hash(text: str) -> str:
     """Return the hash of `text` as a Content-Security-Policy names it."""
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def site_index(
-    mark: str, runs: Mapping[str, RunFolder], *, has_comparison: bool
-) -> Iterator[str]:
-    """Yield the index of a folder of pages; `runs` are by the names of their pages."""
-    yield (
-        f'{mark}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f'style-src {source_hash(RESULTS.style)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Runs</title>\n<style>{RESULTS.style}</style>\n</head>\n<body>\n"
-        '<header class="top"><h1>Runs</h1></header>\n<main>\n'
-    )
-    if has_comparison:
-        yield '<p><a href="comparison.html">Comparison of the models</a></p>\n'
-    for name, run in runs.items():
-        document = run_document(run.summary(), run.rubric)
-        facts = "".join(
-            f"<div><dt>{html.escape(label)}</dt><dd><bdi>{html.escape(value)}</bdi></dd></div>"
-            for label, value in document.head
-        )
-        title = html.escape(document.title)
-        yield f'<h2><a href="{quote(name)}">{title}</a></h2>\n<dl class="facts">{facts}</dl>\n'
-    yield "</main>\n</body>\n</html>\n"

@@ -6,15 +6,41 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import prompts
-from judge.files import cannot_write, check_writable, write_html
-from judge.pages.bundle import PACKET, as_json, page_file, site_index
+from judge.files import write_html
+from judge.pages.bundle import MARK, PACKET, as_json, page_file
+from judge.pages.models import (
+    MISSING,
+    STUDIES,
+    Bar,
+    BarPart,
+    Bars,
+    Choice,
+    Fact,
+    ItemCounts,
+    LegendEntry,
+    ListColumn,
+    ListFilter,
+    PageModel,
+    PrintedTable,
+    ShownCode,
+    StudyList,
+    Tile,
+    Value,
+    facts_of,
+    interval_ends,
+    list_column,
+    range_filters,
+    value_filter,
+)
+from judge.pages.study import AskedMessage, AskedQuestion, run_study
 from judge.prompts import official
-from judge.rubrics.contract import Facet, Measure, Rubric
+from judge.rubrics.contract import Facet, Measure, Rubric, Tally, Tone
 from judge.rubrics.questions import split_answers
 from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
@@ -22,10 +48,10 @@ from judge.running.records import study_of
 from judge.stats.statistic import Statistic
 from judge.stats.summary import FIXED, codes, estimate_of, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
-from judge.study.view import cell, study_view
-from judge.tables.kinds import figure_kind, printed
+from judge.study.view import cell, measure_text, search_text
+from judge.tables.kinds import Kind, figure_kind, printed
 from judge.tables.run import run_document
-from judge.text import group_value
+from judge.text import NOTHING, capital, group_value
 from judge.types import JudgeError, Message, UnparsedError
 
 if TYPE_CHECKING:
@@ -33,13 +59,9 @@ if TYPE_CHECKING:
 
     from judge.prompts import Prompt
 
-# How such a file, and the index of a folder of pages, begin, so that they are known again.
-MARK = "<!doctype html><!-- judge audit -->"
-INDEX = "<!doctype html><!-- judge page -->"
-# A field with more values, or longer ones, is filtered by typing, not by choosing.
-_MAX_CHOICES, _MAX_CHOICE = 200, 100
 # So many fields of values this short are in the list of studies.
 _FEW_FIELDS, _SHORT = 3, 40
+NO_CLASS = "(none)"
 
 
 def page(run: RunFolder) -> Iterator[str]:
@@ -51,16 +73,19 @@ def page(run: RunFolder) -> Iterator[str]:
 def _pieces(run: RunFolder) -> Iterator[tuple[str, bytes]]:
     table = run.table()
     questions_of = AskedQuestions(run)
-    yield "overview", as_json(overview(run, table))
-    yield "index", as_json(index(table, run.rubric))
+    yield "overview", as_json(overview(run))
+    yield "studies", as_json(study_list(table, run.rubric))
     # The records of a large run do not fit into memory together.
     records = iter(run.records())
     packet = list(islice(records, PACKET))
     number = 0
     n_written = 0
     while packet:
-        views = [study_view(record, run.rubric) for record in packet]
-        yield f"packet-{number}", as_json(views)
+        studies = [run_study(record, run.rubric) for record in packet]
+        yield f"packet-{number}", as_json(studies)
+        # Apart from the studies: a search unpacks the texts of all of them.
+        texts = [search_text(record) for record in packet]
+        yield f"search-{number}", as_json(texts)
         if run.manifest.prompts:
             asked = [questions_of.about(record) for record in packet]
             yield f"asked-{number}", as_json(asked)
@@ -94,24 +119,20 @@ class AskedQuestions:
                     f"The prompt {asked} is not here: the run keeps its digest only."
                 )
 
-    def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `messages`, each with `step`, `role` and `text`, and `missing`."""
+    def about(self, record: Mapping[str, Any]) -> AskedQuestion:
+        """Return the messages about the study of a record."""
         if self.missing:
-            return {"messages": [], "missing": self.missing}
+            return AskedQuestion(messages=[], missing=self.missing)
         messages = []
         try:
             for step, asked in self._asked(record):
                 for message in asked:
-                    shown = {
-                        "step": step,
-                        "role": message.role,
-                        "text": message.content,
-                    }
-                    messages.append(shown)
+                    name = ": ".join(filter(None, (step, message.role)))
+                    messages.append(AskedMessage(name=name, text=message.content))
         except (JudgeError, UnparsedError, KeyError) as error:
             why = f"The question cannot be made again: {error}."
-            return {"messages": [], "missing": why}
-        return {"messages": messages, "missing": ""}
+            return AskedQuestion(messages=[], missing=why)
+        return AskedQuestion(messages=messages, missing="")
 
     def _asked(
         self, record: Mapping[str, Any]
@@ -158,59 +179,366 @@ def _prompt_with(digest: str, sources: Iterable[str]) -> Prompt | None:
     return None
 
 
-def overview(run: RunFolder, table: pd.DataFrame) -> dict[str, Any]:
-    """Return what a page shows of a run before its studies, in JSON's types.
+class RunOverview(PageModel):
+    """What the page of a run shows before its studies.
 
-    `table` is the run's own, of which the page shows the columns.
+    `is_readable` says whether its studies can be read blind, `has_prompt` whether its judge was
+    asked with a prompt.
     """
+
+    title: str
+    notes: list[str]
+    signature: str
+    rubric: str
+    rubric_title: str
+    judge: str
+    prompt: str | None
+    n_studies: int
+    n_scored: int
+    tiles: list[Tile]
+    figures: list[Bars]
+    facts: list[Fact]
+    tables: list[PrintedTable]
+    is_readable: bool
+    has_prompt: bool
+
+
+def overview(run: RunFolder) -> RunOverview:
+    """Return what a page shows of a run before its studies."""
     summary = run.summary()
     rubric = run.rubric
     shown = rubric.shown("groups")
     document = run_document(summary, rubric)
-    declaration = {
-        "name": rubric.name,
-        **declared(rubric),
-        "scores": [_measure(measure) for measure in rubric.with_role("score")],
-        "checks": [_measure(measure) for measure in rubric.with_role("check")],
-    }
-    rates = [_rates(summary, statistic) for statistic in shown if statistic.is_share]
-    return {
-        "title": document.title,
-        "rubric": declaration,
-        "judge": summary.judge.model_dump(),
-        "prompt": summary.prompt,
-        "signature": summary.signature,
-        "n_studies": summary.n_studies,
-        "n_scored": summary.n_scored,
-        "has_prompt": bool(run.manifest.prompts),
-        "headline": [_tile(summary, statistic) for statistic in shown],
-        "facts": [{"name": name, "value": value} for name, value in document.head],
-        "tables": [printed.plain() for printed in document.tables],
-        "figures": {"rates": rates, "tally": _tally(summary, rubric)},
-        "columns": _columns(table, rubric),
-        "filters": _filters(table, rubric),
-    }
+    notes = []
+    if summary.judge.note:
+        notes.append(summary.judge.note)
+    tiles = [_tile(summary, statistic) for statistic in shown]
+    tiles.append(_scored_tile(summary))
+    figures = [_rates(summary, statistic) for statistic in shown if statistic.is_share]
+    if rubric.tally is not None:
+        figures.append(_tally(summary, rubric, rubric.tally))
+    return RunOverview(
+        title=document.title,
+        notes=notes,
+        signature=summary.signature,
+        rubric=rubric.name,
+        rubric_title=rubric.title,
+        judge=summary.judge.name,
+        prompt=summary.prompt,
+        n_studies=summary.n_studies,
+        n_scored=summary.n_scored,
+        tiles=tiles,
+        figures=figures,
+        facts=facts_of(document.head),
+        tables=[PrintedTable.of(table) for table in document.tables],
+        # Only a rubric with a table of items can be read on the blind page.
+        is_readable=rubric.tally is not None,
+        has_prompt=bool(run.manifest.prompts),
+    )
 
 
-def index(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    """Return the columns of the list of studies by name, and the rows, the worst study first."""
-    measures = [measure.name for measure in rubric.measures if measure.role != "check"]
-    names = ["study_id", "study_class", "outcome", "reason"]
-    names += measures
-    names += field_names(table, rubric)
-    columns: dict[str, Any] = {}
-    for name in names:
-        values = table[name].tolist()
-        columns[name] = list(map(cell, values))
-    if rubric.codes:
-        columns[rubric.codes.plural] = list(codes(table, rubric))
-    return {"order": worst_order(table, rubric), "columns": columns, "packet": PACKET}
+def _tile(summary: RunSummary, statistic: Statistic) -> Tile:
+    estimate = estimate_of(summary, statistic)
+    text = printed(estimate, figure_kind(is_share=statistic.is_share))
+    interval = text.ends(with_unit=True)
+    more = ""
+    if interval:
+        more = f"95% CI {interval}"
+    return Tile(label=statistic.label, text=text.figure, more=more)
+
+
+def _scored_tile(summary: RunSummary) -> Tile:
+    n_lost = summary.n_studies - summary.n_scored
+    more = "all"
+    if n_lost:
+        more = f"of {summary.n_studies:,}; {n_lost:,} not scored"
+    return Tile(label="scored studies", text=f"{summary.n_scored:,}", more=more)
+
+
+def _rates(summary: RunSummary, statistic: Statistic) -> Bars:
+    """Return the shares of studies by group."""
+    by = fields_of(*summary.by)
+    blocks = []
+    for block in summary.rates:
+        key = block.group
+        values = [group_value(key[name]) for name in by if name in key]
+        blocks.append((", ".join(values), block))
+    blocks.append(("all", summary.everything))
+    rows = []
+    for group, block in blocks:
+        estimate = estimate_of(block, statistic)
+        text = printed(estimate, Kind.RATE)
+        parts = []
+        if estimate.value is not None:
+            parts.append(BarPart(share=estimate.value, tone="notable"))
+        low, high = interval_ends(estimate)
+        bar = Bar(
+            name=group,
+            text=f"{text.figure} {text.brackets}".rstrip(),
+            parts=parts,
+            low=low,
+            high=high,
+        )
+        rows.append(bar)
+    note = "Share of scored studies with its 95% Wilson interval."
+    if statistic.definition:
+        note = f"{statistic.label}: {statistic.definition}. {note}"
+    return Bars(
+        title=f"Studies with {statistic.label}", note=note, legend=[], rows=rows
+    )
+
+
+def _tally(summary: RunSummary, rubric: Rubric, tally: Tally) -> Bars:
+    """Return a row for each label of one facet, with its number of items by another's labels."""
+    columns = rubric.facet(tally.columns)
+    rows_facet = rubric.facet(tally.rows)
+    counts: list[tuple[str, dict[str, int | None]]] = []
+    for row in rows_facet.labels:
+        n: dict[str, int | None] = {}
+        for column in columns.labels:
+            labels = {tally.rows: row.name, tally.columns: column.name}
+            (measure,) = rubric.counting(tally.kind, labels)
+            n[column.name] = summary.totals[measure.name].n
+        # A category of another modality is shown where it was found.
+        if row.modality is None or any(n.values()):
+            counts.append((rows_facet.text(row.name), n))
+    totals = [sum(value or 0 for value in n.values()) for _, n in counts]
+    most = max(totals, default=0) or 1
+    rows = []
+    for name, n in counts:
+        parts = []
+        texts = []
+        for column in columns.labels:
+            value = n[column.name] or 0
+            parts.append(BarPart(share=value / most, tone=column.tone))
+            if value:
+                texts.append(f"{column.label}: {value:,}")
+        text = "; ".join(texts) or "0"
+        if all(value is None for value in n.values()):
+            text = NOTHING
+        rows.append(Bar(name=name, text=text, parts=parts, low=None, high=None))
+    legend = [
+        LegendEntry(text=column.label, tone=column.tone) for column in columns.labels
+    ]
+    title = f"{tally.title} and {columns.label}"
+    return Bars(title=title, note="", legend=legend, rows=rows)
+
+
+def study_list(table: pd.DataFrame, rubric: Rubric) -> StudyList:
+    """Return the columns of the list of studies and its filters, the worst study first."""
+    class_column = _class_column(table)
+    outcome_column = _outcome_column(table)
+    columns = [
+        list_column("study_id", "study", _cells(table, "study_id"), kind="id"),
+        class_column,
+    ]
+    score_columns = []
+    counts: dict[str, ListColumn] = {}
+    for measure in rubric.measures:
+        if measure.role == "check":
+            continue
+        column = _measure_column(table, measure, rubric)
+        columns.append(column)
+        counts[measure.name] = column
+        if measure.role == "score":
+            score_columns.append((measure, column))
+    if rubric.codes is not None:
+        columns.append(_codes_column(table, rubric, rubric.codes))
+    columns.append(outcome_column)
+    field_columns = _field_columns(table, rubric)
+    columns += field_columns
+    facets = _counted_facets(rubric)
+    filters = [
+        _class_filter(class_column),
+        *(_facet_filter(facet) for facet in facets),
+        _outcome_filter(table, outcome_column),
+    ]
+    for measure, column in score_columns:
+        filters += range_filters(measure.name, measure.label, column)
+    for column in field_columns:
+        by_field = value_filter(column.name, column.label, column)
+        if by_field.kind == "text":
+            by_field = by_field.model_copy(update={"name": f"has.{column.label}"})
+        filters.append(by_field)
+    return StudyList(
+        noun=STUDIES,
+        order=worst_order(table, rubric),
+        ordered="worst first",
+        columns=columns,
+        filters=filters,
+        item_counts=_item_counts(facets, rubric),
+        packet=PACKET,
+    )
+
+
+def _cells(table: pd.DataFrame, name: str) -> list[Value | None]:
+    return [cell(value) for value in table[name].tolist()]
+
+
+def _class_column(table: pd.DataFrame) -> ListColumn:
+    return list_column(
+        "study_class",
+        "class",
+        _cells(table, "study_class"),
+        kind="class",
+        missing=NO_CLASS,
+    )
+
+
+def _class_filter(column: ListColumn) -> ListFilter:
+    by_class = value_filter("class", "Class", column, is_folded=False)
+    if by_class.kind == "choice" and MISSING in column.codes:
+        none = Choice(value="", text=NO_CLASS, codes=[MISSING])
+        by_class = by_class.model_copy(update={"choices": [*by_class.choices, none]})
+    return by_class
+
+
+def _measure_column(
+    table: pd.DataFrame, measure: Measure, rubric: Rubric
+) -> ListColumn:
+    name = f"measure.{measure.name}"
+    values = _cells(table, measure.name)
+    if measure.role == "score":
+        text = partial(measure_text, measure=measure)
+        return list_column(
+            name, measure.label, values, kind="score", text=text, missing=NOTHING
+        )
+    return list_column(
+        name,
+        measure.label,
+        values,
+        kind="count",
+        text="{:,}".format,
+        tone=_tone(measure, rubric),
+        is_shown=measure.role == "count",
+        largest_first=True,
+    )
+
+
+def _tone(measure: Measure, rubric: Rubric) -> Tone | None:
+    """Return the tone of the one label that a measure counts; None where it counts others."""
+    if measure.counts is None:
+        return None
+    labels = dict(measure.counts.labels)
+    if len(labels) != 1:
+        return None
+    ((facet, label),) = labels.items()
+    return rubric.facet(facet)[label].tone
+
+
+def _codes_column(table: pd.DataFrame, rubric: Rubric, facet: Facet) -> ListColumn:
+    titles = {label.name: facet.text(label.name) for label in facet.labels}
+    is_short = all(len(name) == 1 for name in titles)
+
+    def parts(text: str) -> list[ShownCode]:
+        # Codes of one letter are written without a space: `abd`.
+        names = list(text) if is_short else text.split(", ")
+        return [ShownCode(text=name, title=titles[name]) for name in names]
+
+    return list_column(
+        "codes",
+        facet.plural,
+        [text or None for text in codes(table, rubric)],
+        kind="codes",
+        parts=parts,
+    )
+
+
+def _outcome_column(table: pd.DataFrame) -> ListColumn:
+    texts: list[Value | None] = []
+    for outcome, reason in zip(table["outcome"], _cells(table, "reason"), strict=True):
+        text = str(outcome)
+        if reason:
+            text = f"{outcome}: {reason}"
+        texts.append(text)
+    # Where all studies were scored the column says nothing.
+    is_shown = bool((table["outcome"] != "scored").any())
+    return list_column("outcome", "outcome", texts, kind="outcome", is_shown=is_shown)
+
+
+def _outcome_filter(table: pd.DataFrame, column: ListColumn) -> ListFilter:
+    choices = []
+    for outcome in sorted({str(value) for value in table["outcome"]}):
+        fitting = []
+        for code, text in enumerate(column.texts):
+            if text.partition(":")[0] == outcome:
+                fitting.append(code)
+        choices.append(Choice(value=outcome, text=outcome, codes=fitting))
+    return ListFilter(
+        name="outcome",
+        label="Outcome",
+        kind="choice",
+        column=column.name,
+        choices=choices,
+        is_folded=False,
+    )
 
 
 def field_names(table: pd.DataFrame, rubric: Rubric) -> list[str]:
     """Return the columns of the table that are fields of the user's own, in order."""
     ours = {*FIXED, *(measure.name for measure in rubric.measures)}
     return [str(name) for name in table.columns if name not in ours]
+
+
+def _field_columns(table: pd.DataFrame, rubric: Rubric) -> list[ListColumn]:
+    """Return the user's fields; the first few of short values are shown."""
+    columns = []
+    n_shown = 0
+    for name in field_names(table, rubric):
+        values = _cells(table, name)
+        is_short = all(len(str(value)) <= _SHORT for value in values)
+        is_shown = is_short and n_shown < _FEW_FIELDS
+        n_shown += is_shown
+        column = list_column(
+            f"field.{name}", name, values, kind="field", is_shown=is_shown
+        )
+        columns.append(column)
+    return columns
+
+
+def _counted_facets(rubric: Rubric) -> list[Facet]:
+    """Return the facets by which the list is filtered: those whose labels measures count."""
+    counted: set[str] = set()
+    for measure in rubric.measures:
+        if measure.counts is not None:
+            counted |= set(measure.counts.labels)
+    facets = [facet for facet in (rubric.codes, rubric.grades) if facet is not None]
+    return [facet for facet in facets if facet.name in counted]
+
+
+def _facet_filter(facet: Facet) -> ListFilter:
+    choices = [
+        Choice(value=label.name, text=facet.text(label.name), codes=[])
+        for label in facet.labels
+    ]
+    return ListFilter(
+        name=f"facet.{facet.name}",
+        label=capital(facet.label),
+        kind="items",
+        column="",
+        choices=choices,
+        is_folded=False,
+    )
+
+
+def _item_counts(facets: Sequence[Facet], rubric: Rubric) -> list[ItemCounts]:
+    """Return the columns that count the items with each combination of labels to filter by."""
+    combinations: list[dict[str, str]] = [{}]
+    for facet in facets:
+        with_facet = []
+        for labels in combinations:
+            for label in facet.labels:
+                with_facet.append({**labels, facet.name: label.name})
+        combinations += with_facet
+    found = []
+    for labels in combinations[1:]:
+        names: list[str] = []
+        for kind in rubric.kinds:
+            counting = rubric.counting(kind.name, labels)
+            names += [f"measure.{measure.name}" for measure in counting]
+        of_filters = {f"facet.{facet}": label for facet, label in labels.items()}
+        found.append(ItemCounts(labels=of_filters, columns=names))
+    return found
 
 
 def declared(rubric: Rubric) -> dict[str, Any]:
@@ -240,144 +568,6 @@ def _declared_facet(facet: Facet) -> dict[str, Any]:
     }
 
 
-def _measure(measure: Measure) -> dict[str, Any]:
-    return {
-        "name": measure.name,
-        "label": measure.label,
-        "unit": measure.unit,
-        "undefined": measure.undefined,
-    }
-
-
-def _tile(summary: RunSummary, statistic: Statistic) -> dict[str, str]:
-    estimate = estimate_of(summary, statistic)
-    text = printed(estimate, figure_kind(is_share=statistic.is_share))
-    return {
-        "label": statistic.label,
-        "text": text.figure,
-        "interval": text.ends(with_unit=True),
-    }
-
-
-def _rates(summary: RunSummary, statistic: Statistic) -> dict[str, Any]:
-    by = fields_of(*summary.by)
-    blocks = []
-    for block in summary.rates:
-        key = block.group
-        values = [group_value(key[name]) for name in by if name in key]
-        blocks.append((", ".join(values), block))
-    blocks.append(("all", summary.everything))
-    rows = []
-    for group, block in blocks:
-        figure = block.statistics[statistic.name]
-        rows.append({"group": group, **figure.plain()})
-    return {
-        "name": statistic.name,
-        "label": statistic.label,
-        "definition": statistic.definition,
-        "rows": rows,
-    }
-
-
-def _tally(summary: RunSummary, rubric: Rubric) -> dict[str, Any] | None:
-    """Return a row a label of one facet, with its number of items by each label of another."""
-    tally = rubric.tally
-    if tally is None:
-        return None
-    columns = [label.name for label in rubric.facet(tally.columns).labels]
-    counts = []
-    for row in rubric.facet(tally.rows).labels:
-        n: dict[str, int | None] = {}
-        for column in columns:
-            labels = {tally.rows: row.name, tally.columns: column}
-            (measure,) = rubric.counting(tally.kind, labels)
-            n[column] = summary.totals[measure.name].n
-        # A category of another modality is shown where it was found.
-        if row.modality is None or any(n.values()):
-            counts.append({"name": row.name, "n": n})
-    return {
-        "title": tally.title,
-        "rows": tally.rows,
-        "columns": tally.columns,
-        "counts": counts,
-    }
-
-
-def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the columns of the list of studies; of the fields the first few of short values."""
-    columns = [
-        _column("study_id", "study", "id"),
-        _column("study_class", "class", "class"),
-    ]
-    for measure in rubric.with_role("score"):
-        columns.append(_column(measure.name, measure.label, "score"))
-    for measure in rubric.with_role("count"):
-        column = _column(measure.name, measure.label, "count")
-        column["tone"] = _tone(measure, rubric)
-        columns.append(column)
-    if rubric.codes:
-        plural = rubric.codes.plural
-        columns.append(_column(plural, plural, "codes"))
-    if table["outcome"].nunique() > 1:
-        columns.append(_column("outcome", "outcome", "outcome"))
-    short = []
-    for name in field_names(table, rubric):
-        lengths = table[name].astype(str).str.len()
-        if lengths.max() <= _SHORT:
-            short.append(name)
-    columns += [_column(name, name, "field") for name in short[:_FEW_FIELDS]]
-    return columns
-
-
-def _column(name: str, label: str, kind: str) -> dict[str, Any]:
-    return {"name": name, "label": label, "kind": kind, "tone": None}
-
-
-def _tone(measure: Measure, rubric: Rubric) -> str | None:
-    """Return the tone of the one label that a measure counts; None where it counts others."""
-    if measure.counts is None:
-        return None
-    labels = dict(measure.counts.labels)
-    if len(labels) != 1:
-        return None
-    ((facet, label),) = labels.items()
-    return rubric.facet(facet)[label].tone
-
-
-def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    """Return the choices of each filter; `counts` are the columns that count `labels` of facets."""
-    counts = []
-    counted: set[str] = set()
-    for measure in rubric.measures:
-        if measure.counts and measure.counts.labels:
-            labels = dict(measure.counts.labels)
-            counts.append({"name": measure.name, "labels": labels})
-            counted |= set(labels)
-    names = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
-    fields = []
-    for field in field_names(table, rubric):
-        choices = _choices(table[field])
-        fields.append({"name": field, "values": choices})
-    study_class = table["study_class"]
-    return {
-        "labels": [name for name in names if name in counted],
-        "counts": counts,
-        "classes": _choices(study_class),
-        "no_class": bool(study_class.isna().any()),
-        "outcomes": _choices(table["outcome"]) or [],
-        "fields": fields,
-    }
-
-
-def _choices(column: pd.Series[Any]) -> list[str] | None:
-    """Return the values of a column as text, sorted; None for too many, or too long ones."""
-    values = {str(value) for value in map(cell, column) if value is not None}
-    is_long = any(len(value) > _MAX_CHOICE for value in values)
-    if is_long or len(values) > _MAX_CHOICES:
-        return None
-    return sorted(values)
-
-
 def write_page(run: RunFolder, path: Path) -> None:
     """Write the page of a run; raises `JudgeError` where its files do not fit together."""
     try:
@@ -387,28 +577,3 @@ def write_page(run: RunFolder, path: Path) -> None:
             f"the files of {run.path} do not fit together ({error}): make the run again"
         )
         raise JudgeError(why) from error
-
-
-def write_site(runs: Iterable[Path], out: Path) -> Path:
-    """Write a page for each run, and the index of them, whose path is returned."""
-    opened: dict[str, RunFolder] = {}
-    for path in dict.fromkeys(path.resolve() for path in runs):
-        name = f"{path.name}.html"
-        if name in opened or name in ("index.html", "comparison.html"):
-            raise JudgeError(
-                f"{path} has no page of its own, {name}: rename the run's folder"
-            )
-        opened[name] = RunFolder.open(path)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(out, error) from error
-    for name in opened:
-        check_writable(out / name, mark=MARK)
-    index = out / "index.html"
-    check_writable(index, mark=INDEX)
-    for name, run in opened.items():
-        write_page(run, out / name)
-    has_comparison = (out / "comparison.html").is_file()
-    write_html(site_index(INDEX, opened, has_comparison=has_comparison), index, INDEX)
-    return index

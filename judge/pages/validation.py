@@ -5,66 +5,158 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from judge.pages.bundle import PACKET, as_json, page_file
-from judge.pages.run import declared
-from judge.study.view import judged_view
+import numpy as np
+
+from judge.pages.bundle import MARK, PACKET, as_json, page_file
+from judge.pages.models import Fact, PrintedTable, list_column
+from judge.pages.numbers import value_column
+from judge.pages.study import findings
+from judge.pages.validation_models import (
+    JudgeCounts,
+    QuantityCounts,
+    RaterFindings,
+    ShownQuantity,
+    ShownRater,
+    ValidatedPacket,
+    ValidatedStudies,
+    ValidatedStudy,
+    ValidationOverview,
+)
+from judge.stats.agreement import mean_of
+from judge.stats.intervals import Values
 from judge.tables.validation import validation_document
-from judge.text import group_value
+from judge.text import (
+    capital,
+    group_value,
+    number,
+    with_minus_signs,
+    without_surrogates,
+)
 
 if TYPE_CHECKING:
-    from judge.validating.raters import RatedStudies
+    from judge.validating.raters import RatedStudies, Rater
 
-VALIDATION = "<!doctype html><!-- judge validate -->"
+_TITLE = "Judges and readers"
+_OPEN_TABLES = 2
+_ORDERED = "largest differences of judge and readers first"
+_MEAN = "mean of the readers"
+_DIFFERENCE = "judge minus readers"
 
 
 def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     """Yield the page of `data`, as `judge validate --format json` has it, as one file."""
-    pieces = _validation_pieces(data, studies)
-    return page_file(VALIDATION, "validation", "Judges and readers", pieces)
+    return page_file(MARK, "validation", _TITLE, _pieces(data, studies))
 
 
-def _validation_pieces(
+def _pieces(
     data: Mapping[str, Any], studies: RatedStudies
 ) -> Iterator[tuple[str, bytes]]:
     quantities = {row["quantity"]: row["label"] for row in data["limits"]}
-    document = validation_document(data)
-    raters = []
-    for rater in studies.raters:
-        about = {
-            "name": rater.name,
-            "is_reader": rater.is_reader,
-            "rubric": declared(rater.run.rubric),
-        }
-        raters.append(about)
-    overview = {
-        "facts": [{"name": name, "value": value} for name, value in document.head],
-        "tables": [table.plain() for table in document.tables],
-        "raters": raters,
-        "quantities": [
-            {"name": name, "label": label} for name, label in quantities.items()
-        ],
-        "signature": data["signature"],
-    }
-    yield "overview", as_json(overview)
-    columns = {
-        "study_id": list(studies.study_ids),
-        "study_class": [group_value(name) for name in studies.study_classes],
-        "packet": PACKET,
-    }
-    yield "columns", as_json(columns)
-    for number, name in enumerate(quantities):
-        # Doubles, rater by rater.
-        doubles = studies.values[name].T.astype("<f8")
-        yield f"counts-{number}", doubles.tobytes()
-    records = list(studies.records(set(studies.study_ids)))
-    for number, start in enumerate(range(0, len(studies.study_ids), PACKET)):
-        packet = []
+    yield "overview", as_json(_overview(data, studies, quantities))
+    classes = [group_value(name) for name in studies.study_classes]
+    listed = ValidatedStudies(
+        study_id=list(studies.study_ids),
+        study_class=list_column("class", "class", classes, kind="class"),
+        packet=PACKET,
+    )
+    yield "studies", as_json(listed)
+    for place, name in enumerate(quantities):
+        yield f"counts-{place}", as_json(_counts(studies, studies.values[name]))
+    records = studies.records(set(studies.study_ids))
+    for place, start in enumerate(range(0, len(studies.study_ids), PACKET)):
+        shown = []
         for study_id in studies.study_ids[start : start + PACKET]:
-            views = []
-            of_raters = zip(studies.raters, records, strict=True)
-            for place, (rater, by_id) in enumerate(of_raters):
-                if study_id in by_id:
-                    view = judged_view(by_id[study_id], rater.run.rubric)
-                    views.append({"rater": place, **view})
-            packet.append(views)
-        yield f"packet-{number}", as_json(packet)
+            shown.append(_study(studies, records, study_id))
+        yield f"packet-{place}", as_json(ValidatedPacket(studies=shown))
+
+
+def _overview(
+    data: Mapping[str, Any], studies: RatedStudies, quantities: Mapping[str, str]
+) -> ValidationOverview:
+    document = validation_document(data)
+    facts = []
+    for name, value in document.head:
+        facts.append(Fact(name=name, value=without_surrogates(value)))
+    tables = [PrintedTable.of(table) for table in document.tables]
+    shown = []
+    for name, label in quantities.items():
+        shown.append(ShownQuantity(name=name, label=label, title=capital(label)))
+    return ValidationOverview(
+        title=_TITLE,
+        notes=[],
+        signature=data["signature"],
+        facts=facts,
+        tables=tables[:_OPEN_TABLES],
+        more_tables=tables[_OPEN_TABLES:],
+        raters=[_rater(rater) for rater in studies.raters],
+        quantities=shown,
+        ordered=_ORDERED,
+    )
+
+
+def _rater(rater: Rater) -> ShownRater:
+    name = without_surrogates(rater.name)
+    if rater.is_reader:
+        return ShownRater(
+            name=name,
+            title=f"{name} (reader)",
+            heading=name,
+            is_reader=True,
+            missing="not read, or not asked for",
+        )
+    return ShownRater(
+        name=name,
+        title=f"{name} (judge)",
+        heading=f"judge: {name}",
+        is_reader=False,
+        missing="not scored",
+    )
+
+
+def _counts(studies: RatedStudies, values: Values) -> QuantityCounts:
+    """Return the counts of a quantity; `values` are those of studies by raters."""
+    n_judges = len(studies.judges)
+    raters = []
+    for column, rater in enumerate(studies.raters):
+        shown = _rater(rater)
+        name = f"reader {rater.name}"
+        if not rater.is_reader:
+            name = "count"
+        raters.append(value_column(name, shown.heading, values[:, column], _count))
+    mean = mean_of(values[:, n_judges:])
+    judges = []
+    for column in range(n_judges):
+        difference = values[:, column] - mean
+        # A study without a difference comes last; ties stay in the order of the studies.
+        size = np.nan_to_num(np.abs(difference), nan=-1.0)
+        counts = JudgeCounts(
+            difference=value_column("difference", _DIFFERENCE, difference, _count),
+            order=np.argsort(-size, kind="stable").tolist(),
+        )
+        judges.append(counts)
+    return QuantityCounts(
+        raters=raters,
+        mean=value_column("mean", _MEAN, mean, _count),
+        judges=judges,
+    )
+
+
+def _count(value: float) -> str:
+    """Return a count, or a mean or difference of counts, as it is printed."""
+    digits = 2
+    if value.is_integer():
+        digits = 0
+    return with_minus_signs(number(value, digits))
+
+
+def _study(
+    studies: RatedStudies,
+    records: list[dict[str, dict[str, Any]]],
+    study_id: str,
+) -> ValidatedStudy:
+    shown = []
+    for place, (rater, by_id) in enumerate(zip(studies.raters, records, strict=True)):
+        if study_id in by_id:
+            found = findings(by_id[study_id], rater.run.rubric)
+            shown.append(RaterFindings(rater=place, findings=found))
+    return ValidatedStudy(raters=shown)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,11 +39,18 @@ _TORN = ("cut short", "not JSON", "not UTF-8")
 NEW, BEGUN, DONE, NOT_JUDGED = "new", "begun", "done", "not judged"
 
 
-def append_entry(file: Path, entry: Any) -> None:  # noqa: ANN401
-    """Append a data class to a journal; when this returns it is on disk."""
+def append_entry(
+    file: Path,
+    entry: Any,  # noqa: ANN401
+    check: Callable[[], None] | None = None,
+) -> None:
+    """Append a data class to a journal; when this returns it is on disk.
+
+    `check` is called while no other process can append, and what it raises keeps the entry out.
+    """
     line = json.dumps(asdict(entry), ensure_ascii=False).encode("utf-8", "replace")
     try:
-        append_line(file, line)
+        append_line(file, line, check)
     except OSError as error:
         raise JudgeError(
             f"this was not saved in {file.name}: {error.strerror}"
@@ -152,6 +159,48 @@ def new_reading(
 def append(run: Path, reading: PageReading) -> None:
     """Append a reading to the file beside a run; when this returns it is on disk."""
     append_entry(run / FILE, reading)
+
+
+class ChangedElsewhereError(JudgeError):
+    """The reader has saved the study elsewhere since, in another tab or on another device."""
+
+
+def append_after(run: Path, reading: PageReading, replaces: str) -> PageReading:
+    """Append a reading that replaces the one with the id `replaces`, "" for none.
+
+    Returns what is kept then: where the same was saved already, as when its answer was lost on the
+    way, that. Raises `ChangedElsewhereError` where another one would be replaced unseen.
+    """
+    kept: list[PageReading] = []
+
+    def check() -> None:
+        last = current(run).get((reading.reader, reading.study_id))
+        if last is not None and last.texts not in ("", reading.texts):
+            last = None  # of other reports: no page shows it
+        last_id = ""
+        if last is not None:
+            last_id = last.id
+        if last_id == replaces:
+            return
+        if last is not None and _same_content(last, reading):
+            kept.append(last)
+        raise ChangedElsewhereError(
+            f"study {reading.study_id!r} was changed elsewhere since it was opened here"
+        )
+
+    try:
+        append_entry(run / FILE, reading, check)
+    except ChangedElsewhereError:
+        if kept:
+            return kept[0]
+        raise
+    return reading
+
+
+def _same_content(one: PageReading, other: PageReading) -> bool:
+    return replace(one, id="", at="", seconds=None) == replace(
+        other, id="", at="", seconds=None
+    )
 
 
 def read(run: Path) -> list[PageReading]:

@@ -81,7 +81,7 @@ routes = APIRouter(include_in_schema=False)
 
 def application(settings: ServiceSettings) -> ASGIApp:
     """Return the application, which also does the service's runs while it is up."""
-    return Guard(api(settings), settings)
+    return HeadRequests(Guard(api(settings), settings))
 
 
 def api(settings: ServiceSettings) -> FastAPI:
@@ -133,8 +133,28 @@ def api(settings: ServiceSettings) -> FastAPI:
     return app
 
 
+class HeadRequests:
+    """The outermost layer of the service: answers HEAD as GET, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def without_body(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, without_body)
+
+
 class Guard:
-    """The outermost layer of the service: refuses what no route may see."""
+    """The layer of the service that refuses what no route may see."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
@@ -186,7 +206,7 @@ class Guard:
             await send(message)
 
         app = self._refusal(scope, Headers(scope=scope)) or self._app
-        await app(scope, counted, with_headers)
+        await _or_its_end(app, scope, counted, with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         request, token = HTTPConnection(scope), self._settings.token
@@ -205,7 +225,8 @@ class Guard:
             return as_problem(
                 403, "A request that changes something came from another site."
             )
-        if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
+        is_comparison = scope["path"].startswith(comparison_routes.COMPARISONS)
+        if is_comparison and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
         return None
@@ -225,6 +246,24 @@ class Guard:
             cookie, self._session, httponly=True, samesite="strict", path="/"
         )
         return response
+
+
+async def _or_its_end(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request; one that the end of the service cuts short is told so."""
+    has_begun = False
+
+    async def noted(message: Message) -> None:
+        nonlocal has_begun
+        has_begun = True
+        await send(message)
+
+    try:
+        await app(scope, receive, noted)
+    except asyncio.CancelledError:
+        if has_begun:
+            raise
+        ending = as_problem(503, "The service ended before it could answer.")
+        await ending(scope, receive, send)
 
 
 def _cookie(scope: Scope) -> str:

@@ -34,7 +34,7 @@ from judge.study.reviews import (
     fingerprints,
     read_reviews,
 )
-from judge.study.view import search_text
+from judge.study.view import search_text, search_words
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
@@ -64,17 +64,16 @@ class OpenRun(RunFolder):
 
     @cached_property
     def pieces(self) -> dict[str, bytes]:
-        """The `overview` and the `index` of the run's page, as JSON."""
-        table = self.table()
-        overview = page.overview(self, table)
+        """The `overview` of the run's page and its list of `studies`, as JSON."""
+        studies = page.study_list(self.table(), self.rubric)
         return {
-            "overview": as_json(overview),
-            "index": as_json(page.index(table, self.rubric)),
+            "overview": as_json(page.overview(self)),
+            "studies": as_json(studies),
         }
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
-        words = text.lower().split()
+        words = search_words(text)
         found = []
         for row, study_text in enumerate(self._texts):
             if all(word in study_text for word in words):
@@ -83,7 +82,7 @@ class OpenRun(RunFolder):
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [search_text(record).lower() for record in self.records()]
+        return [search_text(record) for record in self.records()]
 
     def reviews(self) -> list[Event]:
         """Return the reviews that count, read again when the file has changed."""

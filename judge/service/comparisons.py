@@ -23,14 +23,18 @@ class Comparisons:
         self._turn = asyncio.Semaphore(1)
 
     async def piece(self, request: dict[str, Any], name: str) -> bytes:
-        """Return a piece of a comparison by its name, made once for all who ask for it."""
+        """Return a piece of a comparison by its name, made once for all who ask for it.
+
+        Raises `ProblemError` 404 for a piece that it has not, and 422 for runs that cannot be
+        compared.
+        """
         # A client that goes away ends nothing that others wait for.
         folder = await asyncio.shield(self._find(json.dumps(request, sort_keys=True)))
         try:
             return (Path(folder.name) / name).read_bytes()
         except FileNotFoundError:
             raise ProblemError(
-                404, "this comparison has no such metric or figure"
+                404, "this comparison has no such group, model or figure"
             ) from None
 
     def is_reading(self, run: Path) -> bool:
@@ -46,7 +50,7 @@ class Comparisons:
 
     def _find(self, request: str) -> asyncio.Task[TemporaryDirectory[str]]:
         task = self._latest.pop(request, None)
-        if task is None or (task.done() and task.exception()):
+        if task is None or _has_failed(task):
             task = asyncio.create_task(self._make(request))
         self._latest[request] = task
         # One that is under way is never dropped: somebody may wait for it.
@@ -57,9 +61,13 @@ class Comparisons:
 
     async def _make(self, request: str) -> TemporaryDirectory[str]:
         folder = TemporaryDirectory(prefix="judge-compare-", ignore_cleanup_errors=True)
-        (Path(folder.name) / REQUEST).write_text(request, "utf-8")
-        async with self._turn:
-            await printed("compare", folder.name, most_seconds=_MAX_SECONDS)
+        try:
+            (Path(folder.name) / REQUEST).write_text(request, "utf-8")
+            async with self._turn:
+                await printed("compare", folder.name, most_seconds=_MAX_SECONDS)
+        except BaseException:
+            folder.cleanup()
+            raise
         return folder
 
     async def close(self) -> None:
@@ -67,3 +75,8 @@ class Comparisons:
         for task in self._latest.values():
             task.cancel()
         await asyncio.gather(*self._latest.values(), return_exceptions=True)
+
+
+def _has_failed(task: asyncio.Task[TemporaryDirectory[str]]) -> bool:
+    # The exception of a task that was cancelled is raised, not returned.
+    return task.done() and (task.cancelled() or task.exception() is not None)

@@ -6,42 +6,48 @@ studies come in the order in which they were drawn at random; no other can be re
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from judge.pages.run import declared
+from judge.pages.reading import (
+    ChangedLine,
+    KeptReading,
+    PracticeFeedback,
+    ReadingQueue,
+    StudyToRead,
+    reading_queue,
+    study_to_read,
+)
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, PageReading
+from judge.readers.guide import Guide, guide_of
+from judge.readers.practice import feedback
 from judge.readers.sample import kept_sample
-from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
-from judge.service.service import ReaderName, RunId, ServiceDep, as_json
-from judge.studies.study_set import CONTEXT_FIELDS
+from judge.service.service import ReaderName, RunId, ServiceDep
 
 routes = APIRouter(prefix="/v1/runs", tags=["readings"])
-
-_MORE = "prior priors prior_report previous_report modality view views view_position body_part"
-CONTEXT = frozenset((*CONTEXT_FIELDS, *_MORE.split()))
-"""The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
-model, such as a rating, a score or a class, or name the author of the candidate."""
 
 StudyId = Annotated[str, InQuery(alias="id", max_length=10_000, examples=["STUDY"])]
 
 
 class StudyReading(BaseModel):
-    """Everything that a reader has marked in a study so far. A later one replaces it."""
+    """Everything that a reader has marked in a study so far. It replaces an earlier one."""
 
     model_config = ConfigDict(extra="forbid")
 
     study_id: str = Field(max_length=10_000, examples=["STUDY"])
     reader: ReaderName
+    replaces: str = Field(
+        "",
+        max_length=100,
+        description="The `id` of the reading that this one replaces, as it was shown or saved "
+        "last; empty for the first. Where another one was saved since, this one is refused (409).",
+    )
     done: bool = Field(description="Whether the study is read to its end.")
     items: list[MarkedItem] = Field(
         default=[],
@@ -61,63 +67,89 @@ class StudyReading(BaseModel):
     )
 
 
+class PracticeMarks(BaseModel):
+    """What a reader has marked in a practice study, which is not kept."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    number: int = Field(ge=0, description="Its place among the practice studies.")
+    items: list[MarkedItem] = Field(max_length=500)
+
+
+class LineCorrection(BaseModel):
+    """A line of a report, and the line as a reader has corrected it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    line: str = Field(max_length=20_000)
+    corrected: str = Field(max_length=20_000)
+
+
 @routes.get("/{run}/reading")
-def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
+def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> ReadingQueue:
     """Show the studies that were drawn for reading, in that order, and how far this reader is.
 
-    `queue` is null where no sample was drawn; `marked` has the kinds that the reader has used.
+    `queue` is null where no sample was drawn. With it comes what a reader needs to read by the
+    run's rubric: labels, their keys and definitions, and practice studies.
     """
     _, opened = service.catalogue.open(run)
-    rubric = opened.rubric
-    why = store.why_unreadable(rubric)
-    if why:
-        raise ProblemError(409, why)
+    guide = _guide(opened)
     sample = kept_sample(opened)
-    readings = _readings_of(opened, reader)
-    queue: list[dict[str, str]] | None = None
+    order = None
     if sample is not None:
-        queue = []
-        for study_id in sample.order:
-            if opened.row_of(study_id) is None:
-                continue
-            state = store.NEW
-            if study_id in readings:
-                state = readings[study_id].state
-            queue.append({"study_id": study_id, "state": state})
-    words = {"title": rubric.title, "summary": rubric.summary, **declared(rubric)}
-    shown = {"has_edits": rubric.editor is not None, **words}
-    marked: set[str] = set()
-    for reading in readings.values():
-        marked.update(item.kind for item in reading.items)
-    return as_json({"rubric": shown, "queue": queue, "marked": sorted(marked)})
+        order = [one for one in sample.order if opened.row_of(one) is not None]
+    return reading_queue(guide, order, _readings_of(opened, reader))
 
 
 @routes.get("/{run}/reading/study")
 def show_to_reader(
     run: RunId, reader: ReaderName, service: ServiceDep, study_id: StudyId
-) -> Response:
+) -> StudyToRead:
     """Show one study of the sample, with the marks of this reader alone."""
     entry, opened = service.catalogue.open(run)
     service.readers.see(entry.path, reader)
     record = _drawn(opened, study_id)
-    texts = store.texts_digest(record)
     reading = _readings_of(opened, reader).get(study_id)
-    if reading and reading.texts not in ("", texts):
+    if reading and reading.texts not in ("", store.texts_digest(record)):
         reading = None  # its words are not in these reports
-    shown: dict[str, Any] = {"study_id": record["study_id"], "texts": texts}
-    shown |= {side: _report(record[side]) for side in ("reference", "candidate")}
-    shown["context"] = [
-        {"name": name, "value": str(value)}
-        for name, value in record["fields"].items()
-        if value is not None
-        and re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") in CONTEXT
-    ]
-    return as_json({**shown, "reading": reading and asdict(reading)})
+    return study_to_read(record, reading)
+
+
+@routes.post("/{run}/reading/practice")
+def check_practice(
+    run: RunId, marks: PracticeMarks, service: ServiceDep
+) -> PracticeFeedback:
+    """Compare marks in a practice study with what was expected. Nothing is kept."""
+    _, opened = service.catalogue.open(run)
+    guide = _guide(opened)
+    if marks.number >= len(guide.practice):
+        raise ProblemError(404, f"there is no practice study {marks.number}")
+    study = guide.practice[marks.number]
+    record = study.model_dump(include={"reference", "candidate"})
+    record["study_id"] = ""
+    made = store.new_reading("", record, marks.items, done=False)
+    fault = store.find_fault(made, opened.rubric, record)
+    if fault:
+        raise ProblemError(422, fault)
+    return PracticeFeedback.of(feedback(guide, study, marks.items))
+
+
+@routes.post("/{run}/reading/line")
+def compare_line(
+    run: RunId, correction: LineCorrection, service: ServiceDep
+) -> ChangedLine:
+    """Compare a line with its correction, word by word. Nothing is kept."""
+    service.catalogue.find(run)
+    return ChangedLine.of(correction.line, correction.corrected)
 
 
 @routes.post("/{run}/readings", status_code=201)
-def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Response:
-    """Save everything that a reader has marked in a study. When this returns it is on disk."""
+def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> KeptReading:
+    """Save everything that a reader has marked in a study. When this returns it is on disk.
+
+    It is refused (409) where the reader has saved the study elsewhere since: `replaces` says which
+    reading is known here. Nothing is lost then: the study shows what was saved.
+    """
     entry, opened = service.catalogue.open(run)
     service.readers.see(entry.path, reading.reader)
     record = _drawn(opened, reading.study_id)
@@ -130,8 +162,14 @@ def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Resp
     fault = store.find_fault(made, opened.rubric, record)
     if fault:
         raise ProblemError(422, fault)
-    store.append(opened.path, made)
-    return as_json(asdict(made), 201)
+    return KeptReading.of(store.append_after(opened.path, made, reading.replaces))
+
+
+def _guide(opened: OpenRun) -> Guide:
+    why = store.why_unreadable(opened.rubric)
+    if why:
+        raise ProblemError(409, why)
+    return guide_of(opened.rubric)
 
 
 def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
@@ -156,11 +194,3 @@ def _readings_of(opened: OpenRun, reader: str) -> dict[str, PageReading]:
         for (name, study_id), reading in readings.items()
         if name == reader
     }
-
-
-def _report(text: str) -> dict[str, Any]:
-    lines = [
-        {"start": start, "end": end, "text": " ".join(text[start:end].split())}
-        for start, end in sentences(text)
-    ]
-    return {"text": text, "lines": lines}

@@ -26,6 +26,11 @@ from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.backends.hosted import FLEX
 from judge.files import open_regular
+from judge.pages.bundle import as_json as page_json
+from judge.pages.models import PageModel, StudyList
+from judge.pages.review import RunReviewsShown, StudyReview, run_reviews, study_review
+from judge.pages.run import RunOverview
+from judge.pages.study import AskedQuestion, RunStudy, run_study
 from judge.readers.annotation_store import append_entry
 from judge.report_sections import SECTION_NAMES
 from judge.run_files.study_record import ANNOTATIONS
@@ -43,8 +48,7 @@ from judge.study.reviews import (
     Event,
     ReviewVerdict,
 )
-from judge.study.view import study_view
-from judge.tables.reviews import reviews_document, stale_sentence
+from judge.study.view import judged_view
 from judge.types import JudgeError
 
 _MAX_NAME = 200
@@ -348,15 +352,25 @@ class Review(BaseModel):
     text: Text = Field("", description="The missed error in words.")
 
 
-@routes.get("/data/run/{run}/{piece}", include_in_schema=False)
-def run_piece(
-    run: RunId, piece: Literal["overview", "index"], service: ServiceDep
-) -> Response:
-    """Return a piece of the run's page."""
-    return Response(service.catalogue.open(run)[1].pieces[piece], media_type=JSON)
+@routes.get("/v1/runs/{run}/overview", response_model=RunOverview)
+def show_overview(run: RunId, service: ServiceDep) -> Response:
+    """Show the figures, facts and tables of a run, each with its text."""
+    return Response(service.catalogue.open(run)[1].pieces["overview"], media_type=JSON)
 
 
-@routes.get("/v1/runs/{run}/search")
+@routes.get("/v1/runs/{run}/studies", response_model=StudyList)
+def list_studies(run: RunId, service: ServiceDep) -> Response:
+    """List the studies of a run in columns, with the filters of the list; `order`: worst first."""
+    return Response(service.catalogue.open(run)[1].pieces["studies"], media_type=JSON)
+
+
+class FoundStudies(PageModel):
+    """The places of studies in the run, from 0."""
+
+    rows: list[int]
+
+
+@routes.get("/v1/runs/{run}/search", response_model=FoundStudies)
 def search_studies(
     run: RunId,
     service: ServiceDep,
@@ -370,37 +384,58 @@ def search_studies(
     return as_json({"rows": opened.search(q)})
 
 
-@routes.get("/v1/runs/{run}/study")
+class StudyAnswer(PageModel):
+    """A study of a run, at its place from 0, and what its judge was asked."""
+
+    row: int
+    study: RunStudy
+    asked: AskedQuestion
+    view: dict[str, Any]
+
+
+StudyPlace = Annotated[int | None, InQuery(ge=0, le=2**40)]
+
+
+@routes.get("/v1/runs/{run}/study", response_model=StudyAnswer)
 def show_study(
     run: RunId,
     service: ServiceDep,
     id: str | None = None,  # noqa: A002
-    row: Annotated[int | None, InQuery(ge=0, le=2**40)] = None,
+    row: StudyPlace = None,
 ) -> Response:
-    """Show one study, by its `id` or its `row` from 0, with what was `asked` and its `reviews`."""
+    """Show one study, by its `id` or its `row` from 0, with what was `asked`."""
     _, opened = service.catalogue.open(run)
     place = row if id is None else opened.row_of(id)
     if place is None:
         raise ProblemError(404, "no such study in this run")
-    study = opened.row(place)
-    errors = opened.errors_of(study["study_id"])
-    reviews = [e for e in opened.reviews() if e.study_id == study["study_id"]]
-    shown = {
-        "row": place,
-        "view": study_view(study, opened.rubric),
-        "fingerprints": list(errors),
-        "reviews": [asdict(event) for event in reviews],
-        "stale": [
-            {"reader": event.reader, "text": stale_sentence(event, opened.rubric)}
-            for event in reviews
-            if event.is_stale(errors)
-        ],
-        "asked": opened.asked.about(study),
-    }
-    return as_json(shown)
+    record = opened.row(place)
+    answer = StudyAnswer(
+        row=place,
+        study=run_study(record, opened.rubric),
+        asked=opened.asked.about(record),
+        view=judged_view(record, opened.rubric),
+    )
+    return Response(page_json(answer), media_type=JSON)
 
 
-@routes.get("/v1/runs/{run}/reviews")
+@routes.get("/v1/runs/{run}/study/review", response_model=StudyReview)
+def show_study_review(
+    run: RunId,
+    service: ServiceDep,
+    id: Annotated[str, InQuery(max_length=10_000, examples=["STUDY"])],  # noqa: A002
+    reader: Annotated[str, InQuery(max_length=100, examples=["Anna"])] = "",
+) -> Response:
+    """Show the reviews of a study as a reader sees them: others' are hidden until it is decided."""
+    _, opened = service.catalogue.open(run)
+    if opened.row_of(id) is None:
+        raise ProblemError(404, "no such study in this run")
+    events = [event for event in opened.reviews() if event.study_id == id]
+    errors = opened.errors_of(id)
+    review = study_review(id, reader, events, errors, opened.rubric)
+    return Response(page_json(review), media_type=JSON)
+
+
+@routes.get("/v1/runs/{run}/reviews", response_model=RunReviewsShown)
 def list_reviews(run: RunId, service: ServiceDep) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes.
 
@@ -410,15 +445,8 @@ def list_reviews(run: RunId, service: ServiceDep) -> Response:
     in words.
     """
     _, opened = service.catalogue.open(run)
-    found = opened.reviewed()
-    document = reviews_document(found.summary, opened.rubric)
-    shown = {
-        "sentence": found.summary.sentence,
-        "notes": document.notes,
-        "tables": [table.plain() for table in document.tables],
-    }
-    statistics = found.summary.plain()
-    return as_json({"events": found.listed(), "statistics": statistics, "shown": shown})
+    shown = run_reviews(opened.reviewed(), opened.rubric)
+    return Response(page_json(shown), media_type=JSON)
 
 
 @routes.post("/v1/runs/{run}/reviews", status_code=201)

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from judge.running.progress import Progress
 
 REQUEST, REFUSED = "request.json", 2
+# What allows runs that differ, as the form in the browser says that compares them.
+_ALLOWS = {
+    "judge": "allow different judges",
+    "prompt": "allow different prompts",
+    "references": "allow different references",
+}
+_ALLOWS_STUDIES = "allow different studies"
 
 
 @asynccontextmanager
@@ -149,38 +156,25 @@ def _check(ledger: str, *arguments: str) -> None:
 
 def _compare(folder: str) -> None:
     from judge.comparing.alignment import RunChoice
-    from judge.comparing.comparison import compare_runs
-    from judge.figures.comparison import comparison_figures
-    from judge.figures.files import (
-        PageFigure,
-        available,
-        draw_figures,
-        page_figures,
-    )
-    from judge.pages.comparison import figure_pieces, number_pieces
+    from judge.comparing.comparison import Remedies, compare_runs
+    from judge.comparing.run_names import named_apart
+    from judge.pages.comparison import ComparisonPage
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())
-    runs = [RunChoice(Path(run["path"]), run["id"], None) for run in request["runs"]]
+    runs = [RunChoice(Path(run["path"]), run["id"]) for run in request["runs"]]
     try:
-        aligned, comparison = compare_runs(
-            runs,
+        compared, comparison = compare_runs(
+            # A client names runs, not models: two runs of one model are told apart here.
+            named_apart(runs),
             Resampling(),
             by=[field.strip() for field in request["by"].split(",") if field.strip()],
             common=request["common"],
             allow=request["allow"],
+            remedies=Remedies(allow=_ALLOWS, common=_ALLOWS_STUDIES),
             patient_field=request["patient_field"] or None,
         )
-        models = comparison.panel.models
-        shown = [
-            {"model": models.index(run.model), "rubric": run.rubric, "run": run.shown}
-            for run in aligned.runs
-        ]
-        pieces = dict(number_pieces(comparison, {"runs": shown}, {}))
-        figures: Sequence[PageFigure] = ()
-        if available():
-            figures = page_figures(draw_figures(comparison_figures(comparison)))
-        pieces |= figure_pieces(figures)
+        pieces = dict(ComparisonPage.of(compared, comparison).pieces())
     except JudgeError as error:
         print(error)
         sys.exit(REFUSED)

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from judge.rubrics.contract import Label, Measure, Rubric
 from judge.study.marks import Segment
-from judge.study.view import Row, judged_view
-from judge.text import capital, harmless, number
+from judge.study.view import Row, judged_view, measured_text
+from judge.text import capital, harmless
 from judge.types import Measures
 
 NO_TEXT = "(no text)"  # of an item that was counted without being described
@@ -133,13 +133,7 @@ def _annotation(
 
 
 def _measured(measures: Measures, measure: Measure, between: str = " ") -> str:
-    value = measures[measure.name]
-    if value is None:
-        text = f"undefined ({measure.undefined})"
-    else:
-        text = number(value)
-    if measure.unit:
-        text += f" {measure.unit}"
+    text = measured_text(measures[measure.name], measure)
     return f"{measure.label}{between}{text}"
 
 

@@ -12,12 +12,18 @@ from typing import Any, Literal, TypedDict
 from judge.rubrics.contract import Kind, Measure, Rubric
 from judge.sentences import lines
 from judge.study.marks import highlights
+from judge.text import number as printed_number
 from judge.types import Measures
 
-_STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
 _END = ("outcome", "reason", "detail")
 # Longer lines, and those that share less, are replaced as a whole.
 _MAX_WORDS, _LEAST_SHARED = 800, 0.3
+# White space as a browser knows it, where the search of a file runs.
+_GAPS = re.compile(
+    "[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+"
+)
+# Longer reports are not compared: the time grows with the square of their words.
+_MAX_COMPARED = 1500
 
 Change = Literal["same", "out", "in"]
 
@@ -31,17 +37,8 @@ class Row(TypedDict):
     pieces: list[tuple[Change, str]]
 
 
-def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return a record as a run's page shows it: `judged_view` with ids, fields and the answer."""
-    view = {name: record[name] for name in _STUDY}
-    view |= judged_view(record, rubric)
-    fields = record["fields"].items()
-    view["fields"] = {name: value for name, value in fields if value is not None}
-    return view
-
-
 def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return both reports of a record, in segments, with the judge's findings.
+    """Return both reports of a record, in segments, with the judge's findings, in JSON's types.
 
     `items` are graded; `lists` holds the others, `differs` the grades whose stated count is not the
     number of items, `edits` the rows of the candidate's edit, None without an editor.
@@ -188,6 +185,23 @@ def _stated_otherwise(
     return differing
 
 
+def measured_text(value: float | None, measure: Measure) -> str:
+    """Return a study's number with its unit, or why it has none."""
+    if value is None:
+        return f"undefined ({measure.undefined})"
+    text = measure_text(value, measure)
+    if measure.unit:
+        return f"{text} {measure.unit}"
+    return text
+
+
+def measure_text(value: float, measure: Measure) -> str:
+    """Return a study's number as tables print it: what is always whole has no decimals."""
+    if measure.is_whole:
+        return printed_number(value, 0)
+    return printed_number(value)
+
+
 def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the candidate's lines in order, with the edits of a record's `errors`."""
     report = lines(candidate)
@@ -242,6 +256,37 @@ def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
     return [(change, text) for change, text in pieces if text]
 
 
+def word_differences(before: str, after: str) -> list[tuple[Change, str]] | None:
+    """Return two texts as one, word by word, None where that is too long.
+
+    White space makes no difference; what stays is as it is in `after`.
+    """
+    old, new = _words(before), _words(after)
+    if max(len(old), len(new)) > _MAX_COMPARED:
+        return None
+    bare_old = [word.strip() for word in old]
+    bare_new = [word.strip() for word in new]
+    matcher = SequenceMatcher(None, bare_old, bare_new, autojunk=False)
+    pieces: list[tuple[Change, str]] = []
+    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+        new_text = "".join(new[new_start:new_end])
+        if kind == "equal":
+            pieces.append(("same", new_text))
+            continue
+        old_text = "".join(old[start:end])
+        gap = ""
+        if kind == "replace":
+            # The space behind a word that is replaced belongs to neither wording.
+            bare_text = new_text.rstrip()
+            gap = new_text[len(bare_text) :]
+            new_text = bare_text
+            old_text = old_text.rstrip()
+        pieces.append(("out", old_text))
+        pieces.append(("in", new_text))
+        pieces.append(("same", gap))
+    return [(change, text) for change, text in pieces if text]
+
+
 def _words(line: str) -> list[str]:
     return re.findall(r"\w+\s*|\W\s*", line)
 
@@ -266,8 +311,13 @@ def _pieces(old: Sequence[str], new: Sequence[str]) -> list[tuple[Change, str]]:
     return pieces
 
 
+def search_words(text: str) -> list[str]:
+    """Return the words that a search looks for, as `search_text` has them."""
+    return [word for word in _GAPS.split(text.lower()) if word]
+
+
 def search_text(record: Mapping[str, Any]) -> str:
-    """Return the text of a record that a search looks through."""
+    """Return the text of a record that a search looks through, in small letters."""
     texts = [record["study_id"]]
     for value in record["fields"].values():
         if value is not None:
@@ -284,7 +334,7 @@ def search_text(record: Mapping[str, Any]) -> str:
     else:
         texts.append(record["reason"])
         texts.append(record["detail"])
-    return "\n".join(filter(None, texts))
+    return "\n".join(filter(None, texts)).lower()
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column

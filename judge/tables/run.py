@@ -39,6 +39,7 @@ _DRAWN = {
     "told": "at random, by --drawn-at-random",
     "all": "all studies were read",
 }
+_LONGEST_DETAIL = 200
 _MOST_PAIRS = 2  # with more columns two for each would not fit
 _COUNTS: Sequence[str] = ("studies", "scored", "unparsed", "failed")
 Data = Mapping[str, Any]
@@ -429,6 +430,31 @@ def _worst_entry(row: Data, measures: Iterable[str]) -> dict[str, Any]:
         if row[name] is not None:
             entry[name] = float(row[name])
     return entry
+
+
+def unscored_table(records: Iterable[Data]) -> Table:
+    """Return why studies have no score, one a line."""
+    head = (
+        Column("study_id", "study"),
+        Column("study_class", "class"),
+        Column("outcome"),
+        Column("reason"),
+        Column("detail", "why"),
+    )
+    entries = []
+    for record in records:
+        detail = " ".join(str(record["detail"]).split())
+        if len(detail) > _LONGEST_DETAIL:
+            detail = f"{detail[:_LONGEST_DETAIL]} ..."
+        entry = {
+            "study_id": record["study_id"],
+            "study_class": group_value(record["study_class"]),
+            "outcome": record["outcome"],
+            "reason": record["reason"],
+            "detail": detail,
+        }
+        entries.append(entry)
+    return table_of("unscored", "Studies without a score", head, entries)
 
 
 def described_run(run: RunFolder) -> dict[str, Any]:

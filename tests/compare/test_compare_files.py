@@ -16,24 +16,25 @@ from support import Invoke
 Two = tuple[Path, Path]
 
 
-@pytest.mark.parametrize("command", ["compare", "metrics"])
+@pytest.mark.parametrize(("command", "end"), [("page", "html"), ("metrics", "csv")])
 def test_a_pipe_is_never_replaced_and_a_link_is_written_through(
-    invoke: Invoke, example_run: Path, tmp_path: Path, command: str
+    invoke: Invoke, example_run: Path, tmp_path: Path, command: str, end: str
 ) -> None:
-    words = {"compare": (example_run, "--html"), "metrics": (*PAIR, "--out")}[command]
-    os.mkfifo(tmp_path / "pipe.csv")
-    for name in ("pipe.csv", "no/file.csv", ""):
-        refused(invoke, *words, tmp_path / name if name else "", command=command)
-    assert (tmp_path / "pipe.csv").is_fifo()
+    first = {"page": [example_run], "metrics": list(PAIR)}[command]
+    words = (*first, "--out")
+    os.mkfifo(tmp_path / f"pipe.{end}")
+    for name in (f"pipe.{end}", f"no/file.{end}"):
+        refused(invoke, *words, tmp_path / name, command=command)
+    assert (tmp_path / f"pipe.{end}").is_fifo()
     (tmp_path / "there").mkdir()
-    (tmp_path / "link.csv").symlink_to("there/file.csv")
+    (tmp_path / f"link.{end}").symlink_to(f"there/file.{end}")
     for _ in range(2):  # to a file that is not there yet, and to one that is
-        assert invoke(command, *words, tmp_path / "link.csv").exit_code == 0
-        assert (tmp_path / "link.csv").is_symlink()
-        assert (tmp_path / "there/file.csv").stat().st_size > 0
-        (tmp_path / "there/file.csv").chmod(0o600)
-    assert stat.S_IMODE((tmp_path / "there/file.csv").stat().st_mode) == 0o600
-    assert [path.name for path in (tmp_path / "there").iterdir()] == ["file.csv"]
+        assert invoke(command, *words, tmp_path / f"link.{end}").exit_code == 0
+        assert (tmp_path / f"link.{end}").is_symlink()
+        assert (tmp_path / f"there/file.{end}").stat().st_size > 0
+        (tmp_path / f"there/file.{end}").chmod(0o600)
+    assert stat.S_IMODE((tmp_path / f"there/file.{end}").stat().st_mode) == 0o600
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [f"file.{end}"]
 
 
 def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
@@ -53,12 +54,10 @@ def test_output_that_is_full_closed_or_left_early_is_one_message_or_none(
 ) -> None:
     done = shell(tmp_path, "judge compare example-run > /dev/full")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    done = shell(tmp_path, "judge compare example-run --html p.html >&-")
+    done = shell(tmp_path, "judge compare example-run >&-")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert not (tmp_path / "p.html").exists()
-    done = shell(tmp_path, "judge compare example-run --html p.html | head -c 1")
+    done = shell(tmp_path, "judge compare example-run | head -c 1")
     assert "Traceback" not in done.stderr
-    assert (tmp_path / "p.html").stat().st_size > 0
     done = shell(tmp_path, "PYTHONIOENCODING=ascii judge compare Zürich=example-run")
     assert (done.returncode, "Zürich" in done.stdout) == (0, True)
 

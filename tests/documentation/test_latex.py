@@ -84,7 +84,7 @@ def test_blocks_of_several_rubrics(invoke: Invoke, tmp_path: Path) -> None:
 def test_tables_of_a_validation(invoke: Invoke, tmp_path: Path) -> None:
     readers = tmp_path / "readers"
     readings = EXAMPLES / "readers" / "readings.csv"
-    invoke("import", "tidy", readings, "--out", readers)
+    invoke("readers", "import", "tidy", readings, "--out", readers)
     run = tmp_path / "run"
     invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run)
     done = invoke("validate", run, "--readers", readers, "--format", "latex")

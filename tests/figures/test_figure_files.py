@@ -151,11 +151,13 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
             invoke("green", path, EXAMPLES / "refs.json", "--out", model).exit_code == 0
         )
         runs.append(model)
-    made = invoke("compare", *runs, "--figures", "f", "--html", "p.html")
+    made = invoke("compare", *runs, "--figures", "f")
     assert made.exit_code == 0, made.stderr
     spec = json.loads(Path("f/scores_green.vl.json").read_text("utf-8"))
     assert {row["name"] for row in spec["data"]["values"]} == set(runs)
-    assert Path("p.html").exists()
+    made = invoke("page", *runs, "--only", "ranks", "--out", "p.html")
+    assert made.exit_code == 0, made.stderr
+    assert Path("p.html").read_text("utf-8").count('id="data-figure-') == 1
     readings = EXAMPLES / "readers" / "readings.csv"
     assert (
         invoke(

@@ -14,6 +14,7 @@ from judge.cli import main
 from judge.running.folder import RunFolder
 from judge.study.terminal import audit
 from judge.tables.terminal import shown
+from judge.types import Study, Unparsed
 
 
 @pytest.fixture(scope="module", params=["green", "fineradscore", "facts"])
@@ -46,3 +47,18 @@ def test_a_pipe_gets_no_colour_and_the_same_marks(judged_examples: Path) -> None
     assert "[Mild cardiomegaly](1). Moderate pulmonary edema." in done.stdout
     done = CliRunner().invoke(main, ["audit", str(judged_examples), "nope"])
     assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_of_a_run_without_a_score_the_list_says_why(tmp_path: Path) -> None:
+    green = rubrics.load("green")
+    cut = (Study("u-1", "Clear.", "Clear.", "normal"), Unparsed("truncated", "no end"))
+    ends = [(*cut, None, None), failed("f-1")]
+    write_run(tmp_path / "run", green, ends)
+    done = CliRunner().invoke(main, ["audit", str(tmp_path / "run")])
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["u-1", "normal", "unparsed", "truncated", "no", "end"] in lines
+    assert ["f-1", "normal", "failed", "timeout", "no", "answer"] in lines
+    one = CliRunner().invoke(main, ["audit", str(tmp_path / "run"), "--rows", "1"])
+    assert "u-1" in one.stdout
+    assert "f-1" not in one.stdout

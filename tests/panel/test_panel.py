@@ -121,10 +121,10 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
         *(
             "rates out --by site",
             "audit out ex-012",
-            "audit out --html page.html",
+            "page out --out page.html",
             "errors out",
         ),
-        *("compare one=out two=out --html compare.html", "runs ."),
+        *("page one=out two=out --out compare.html", "runs ."),
     ):
         done = invoke(*line.split())
         assert done.exit_code == 0, (line, done.output)

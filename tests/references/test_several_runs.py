@@ -122,7 +122,7 @@ def test_a_study_is_shown_with_its_best_reference(folder: Path, invoke: Invoke) 
     )
     for words in (
         ["rates", "mean"],
-        ["audit", "best", "--html", "p.html"],
+        ["page", "best", "--out", "p.html"],
         ["audit", "mean"],
     ):
         assert invoke(words[0], folder / words[1], *words[2:]).exit_code == 0

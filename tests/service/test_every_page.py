@@ -234,7 +234,7 @@ def test_a_script_from_elsewhere_is_refused(
     ("view", "address"),
     [
         ("runs/green", ""),
-        ("runs/green", "class=normal&sort=green"),
+        ("runs/green", "class=normal&sort=measure.green"),
         ("runs/green", "q=hernia"),
         ("runs/green", "study=ex-010"),
         (COMPARED, ""),
@@ -326,9 +326,9 @@ def test_a_run_is_filtered_sorted_and_searched(page: Page, made: Path) -> None:
         assert page.get_attribute("th.id", "aria-sort") == direction
     page.click("text=Reset")
     # Category and significance are of one error.
-    page.select_option("#filter-category", label="(b) missing finding")
+    page.select_option("#filter-facet_46category", label="(b) missing finding")
     settle(page, int((table["significant_b"] + table["insignificant_b"] > 0).sum()))
-    page.select_option("#filter-significance", label="clinically insignificant")
+    page.select_option("#filter-facet_46significance", label="clinically insignificant")
     settle(page, int((table["insignificant_b"] > 0).sum()))
     page.click("text=Reset")
     page.click("text=By score and further fields")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browserhelp import WIDE, axe, ready, watch
+from browserhelp import NARROW, WIDE, axe, ready, watch
 from served import Served, readable, until
+from support import TOYS
 
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import PageReading
@@ -93,13 +95,13 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     # Marking moves no word.
     assert anna.page.locator(".reference .words span").evaluate_all(places) == before
     # Two words of the candidate, and the level before the category.
-    anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "G")
+    anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "g")
     anna.at(2)
-    anna.press("N", "N")  # it asks whether nothing matches here
+    anna.press("0", "0")  # it asks whether nothing matches here
     anna.at(3)
     anna.page.fill("#comment", "Poor film.")
-    anna.press("Escape", "N", "N")
-    anna.page.wait_for_selector("h2:has-text('All 3 studies are read')")
+    anna.press("Escape", "0", "0")
+    anna.page.wait_for_selector("h2:has-text('All studies are read')")
     first, second, third = anna.until_saved(
         lambda all_: [r.done for r in all_] == [True] * 3
     )
@@ -159,7 +161,7 @@ def test_what_cannot_be_saved_is_said_and_tried_again(
     reader.page.locator(
         "header", has_text="Not saved: The service does not answer"
     ).wait_for()
-    reader.press("U")
+    reader.press("u")
     reader.page.locator(".card").wait_for(state="detached")
     # The last of its attempts must have failed too: one that is still to be sent would be
     # saved as soon as the service answers, and take the button away.
@@ -230,12 +232,12 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
     before = len(store.read(service.folder / "mine"))
     press = page.keyboard.press
     # The wrong side of the effusion, with another significance than expected.
-    for key in ("ArrowDown", "ArrowDown", "c", "2", "G"):
+    for key in ("ArrowDown", "ArrowDown", "c", "2", "g"):
         press(key)
     page.locator(".feedback", has_text="1 of 2 expected errors found").wait_for()
     answer = page.inner_text(".feedback")
-    assert "with other labels: the side" in answer
-    assert "Not marked: the pneumothorax" in answer
+    assert "with other labels: The side" in answer
+    assert "Not marked: The pneumothorax" in answer
     for key in (
         "v",
         "ArrowDown",
@@ -247,7 +249,7 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
         "j",
         "k",
         "1",
-        "G",
+        "g",
     ):
         press(key)
     page.locator(".feedback", has_text="2 of 2 expected errors found").wait_for()
@@ -255,7 +257,7 @@ def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) 
     assert axe(page) == []
     page.locator("[data-act=next]").click()
     page.wait_for_selector("h2:has-text('Practice 2 of 2')")
-    press("N")
+    press("0")
     page.locator(".feedback", has_text="0 of 2").wait_for()
     page.locator("[data-act=next]").click()
     page.wait_for_selector("h2:has-text('1 of 3')")
@@ -280,11 +282,11 @@ def test_a_study_is_timed_and_may_be_left_without_a_judgement(
     page.clock.run_for(500_000)
     page.evaluate(hidden.format("false") + event)
     page.clock.run_for(10_000)
-    reader.press("ArrowDown", "a", "1", "G")
+    reader.press("ArrowDown", "a", "1", "g")
     reader.at(2)
     (first,) = reader.until_saved(lambda all_: all_ and all_[0].done)
     assert 29 < (first.seconds or 0) < 40
-    reader.press("B")
+    reader.press("q")
     page.fill("#why", "The image is needed")
     page.get_by_role("button", name="Save, next study").click()
     reader.at(3)
@@ -297,4 +299,199 @@ def test_a_study_is_timed_and_may_be_left_without_a_judgement(
     reader.press("p")
     page.get_by_role("button", name="Judge it after all").click()
     reader.until_saved(lambda all_: all_[1].state == store.BEGUN)
+    assert axe(page) == []
+
+
+def test_with_caps_lock_on_browsing_writes_nothing(
+    service: Served, browser: Browser
+) -> None:
+    """A capital letter without Shift is what a browser gets while Caps Lock is on."""
+    reader = ReadingPage(browser, service, "mine", "Capo")
+    page = reader.page
+    reader.press("N")
+    reader.at(2)
+    reader.press("P")
+    reader.at(1)
+    reader.press("J", "K", "R", "V", "?")
+    page.wait_for_selector("dialog")
+    keys = page.locator("dialog dt").all_inner_texts()
+    assert len({key.lower() for key in keys}) == len(keys)
+    assert {"0", "g", "n", "u"} <= {*keys}
+    reader.press("Escape", "N")
+    reader.at(2)
+    assert reader.saved() == []
+    # What writes does the same with Caps Lock and without.
+    reader.press("ArrowDown", "A", "1", "G")
+    reader.at(3)
+    (written,) = reader.until_saved(lambda all_: all_ and all_[0].done)
+    assert said(written) == [("error", ("a",), ("significant",), "candidate")]
+
+
+def test_what_was_written_by_mistake_is_undone_from_the_next_study(
+    service: Served, browser: Browser
+) -> None:
+    reader = ReadingPage(browser, service, "mine", "Una")
+    page = reader.page
+    reader.press("0")
+    reader.at(2)
+    undo = page.locator("[data-act=undo]")
+    assert "Undo: study 1: done, no errors" in undo.inner_text()
+    assert "study 1: done, no errors" in page.inner_text("#announcer")
+    reader.until_saved(lambda all_: all_ and all_[0].done)
+    reader.press("u")
+    reader.at(1)
+    reader.until_saved(lambda all_: not all_[0].done)
+    assert "0 of 3 done" in page.inner_text("header")
+    assert undo.is_disabled()
+
+
+def test_a_name_that_is_not_given_is_asked_for_once(
+    service: Served, browser: Browser
+) -> None:
+    page = browser.new_context(viewport=WIDE).new_page()
+    seen = watch(page)
+    page.goto(f"{service.url}/read?run=mine")
+    page.wait_for_selector("#reader-name")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("main:has-text('Your name is needed')")
+    ready(page)
+    assert page.locator("dialog").count() == 0
+    assert axe(page) == []
+    page.get_by_role("button", name="Enter your name").click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Enter your name").click()
+    page.fill("#reader-name", "Late")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h2:has-text('Practice 1 of 2')")
+    seen.assert_quiet()
+
+
+def test_leaving_leads_to_no_score(service: Served, browser: Browser) -> None:
+    reader = ReadingPage(browser, service, "mine", "Lea")
+    page = reader.page
+    links = "all => all.map(link => link.getAttribute('href'))"
+    assert page.locator("a").evaluate_all(links) == ["#main"]
+    page.fill("#comment", "Not finished.")
+    page.get_by_role("button", name="Leave").click()
+    page.wait_for_selector("h1:has-text('Thank you, Lea')")
+    (kept,) = reader.until_saved(lambda all_: all_)
+    assert kept.comment == "Not finished."
+    page.wait_for_selector("main:has-text('you can close this page')")
+    assert page.locator("a").evaluate_all(links) == ["#main"]
+    assert axe(page) == []
+    page.get_by_role("button", name="Go on reading").click()
+    reader.at(1)
+    assert page.input_value("#comment") == "Not finished."
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("act", ["both", "theirs"])
+def test_two_tabs_of_one_reader_lose_nothing(
+    service: Served, browser: Browser, act: str
+) -> None:
+    first = ReadingPage(browser, service, "again", f"Tab {act}")
+    page = first.page.context.new_page()
+    page.goto(first.page.url)
+    page.wait_for_selector("h2:has-text('1 of 3')")
+    first.press("ArrowDown", "a", "1")
+    (kept,) = first.until_saved(lambda all_: all_ and all_[0].items)
+    for key in ("ArrowDown", "ArrowDown", "b", "2"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".conflict:has-text('Study 1 was changed elsewhere')")
+    assert first.saved() == [kept]
+    assert axe(page) == []
+    # The mark that was made here is still there, and going on is possible.
+    assert page.locator(".card").count() == 1
+    page.keyboard.press("n")
+    page.wait_for_selector("h2:has-text('2 of 3')")
+    page.locator(f"[data-act={act}]").click()
+    page.wait_for_selector("h2:has-text('1 of 3')")
+    page.locator(".conflict").wait_for(state="detached")
+    if act == "both":
+        first.until_saved(lambda all_: len(all_[0].items) == 2)
+        assert page.locator(".card").count() == 2
+        return
+    assert page.locator(".card strong").all_inner_texts() == ["clinically significant"]
+    # What was given up comes back by undo.
+    page.keyboard.press("u")
+    first.until_saved(lambda all_: said(all_[0])[0][1] == ("b",))
+
+
+@pytest.mark.ci
+def test_guidelines_define_each_label_in_the_judges_words(
+    service: Served, browser: Browser
+) -> None:
+    reader = ReadingPage(browser, service, "mine", "Guy")
+    reader.page.click("summary")
+    shown = reader.page.inner_text("#guidelines")
+    assert "the candidate leaves it out or denies it" in shown
+    assert "would it change what a physician does for this patient" in shown
+    assert axe(reader.page) == []
+
+
+PRACTICE = """\
+practice:
+- indication: Pain.
+  reference: The fracture is on the right.
+  candidate: The fracture is on the left.
+  errors:
+  - name: the side
+    side: candidate
+    words: left
+    labels: {category: [c], step: [major]}
+    why: It is on the right.
+  lesson: Sides matter.
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("has_file", [False, True])
+def test_a_rubric_of_a_package_has_its_own_practice_or_none(
+    browser: Browser, tmp_path: Path, has_file: bool
+) -> None:
+    toys = shutil.copytree(TOYS, tmp_path / "toys")
+    if has_file:
+        (toys / "toy_scale" / "reading.yaml").write_text(PRACTICE, "utf-8")
+    run = readable(tmp_path, "toy_scale")
+    with Served(tmp_path, run, environ={"PYTHONPATH": str(toys)}) as service:
+        page = browser.new_context(viewport=WIDE).new_page()
+        page.goto(f"{service.url}/read?run=mine")
+        page.fill("#reader-name", "Toy")
+        page.keyboard.press("Enter")
+        if not has_file:
+            page.wait_for_selector("h2:has-text('1 of 3')")
+            page.click("summary")
+            shown = page.inner_text("#guidelines")
+            assert "This rubric has no practice studies." in shown
+            assert "Practice studies" not in shown
+            for key in ("ArrowDown", "c", "3", "g"):
+                page.keyboard.press(key)
+            page.wait_for_selector("h2:has-text('2 of 3')")
+            return
+        page.wait_for_selector("h2:has-text('Practice 1 of 1')")
+        page.keyboard.press("0")
+        page.wait_for_selector(".feedback")
+        said = page.inner_text(".feedback")
+        assert "Expected: (c) wrong location, major. It is on the right." in said
+
+
+@pytest.mark.ci
+def test_the_page_fits_a_phone(service: Served, browser: Browser) -> None:
+    reader = ReadingPage(
+        browser, service, "mine", "Fay", viewport=NARROW, has_touch=True
+    )
+    page = reader.page
+    words = page.locator(".candidate .words span")
+    words.last.tap()
+    reader.tap("category-c", "significance-significant")
+    page.wait_for_selector("#card-0")
+    width = "document.documentElement.scrollWidth"
+    assert page.evaluate(width) <= NARROW["width"]
+    # A word that is chosen is not below the labels.
+    words.first.tap()
+    page.wait_for_selector("[data-act=category-a]")
+    word, bar = words.first.bounding_box(), page.locator(".bar").bounding_box()
+    assert word is not None
+    assert bar is not None
+    assert word["y"] + word["height"] <= bar["y"]
     assert axe(page) == []

@@ -54,8 +54,5 @@ def test_its_processes_are_this_programs_whatever_lies_in_its_folder(
         name = service.start_run().json()["id"]
         assert service.until_state(name, "finished", "failed")["state"] == "finished"
         asked = {"run": name}
-        assert (
-            service.client.get("/data/comparison/overview", params=asked).status_code
-            == 200
-        )
+        assert service.client.get("/v1/comparison", params=asked).status_code == 200
     assert service.process.returncode == 130

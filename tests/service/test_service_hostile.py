@@ -37,7 +37,7 @@ def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> No
     for name, damage, path in (
         (MANIFEST, lambda content: content.replace(b'"rubric"', b'"r"'), ""),
         (SUMMARY, lambda _: b"{", ""),
-        (TABLE_PARQUET, lambda _: b"PAR1", "/data/run/damaged/index"),
+        (TABLE_PARQUET, lambda _: b"PAR1", "/v1/runs/damaged/studies"),
         (ANNOTATIONS, lambda content: content[: len(content) // 2], STUDY),
         (
             ANNOTATIONS,
@@ -177,7 +177,7 @@ def test_one_odd_run_is_a_line_of_the_list(several: Served) -> None:
         assert file in listed[name]["detail"], name
         assert str(several.folder) not in listed[name]["detail"]
         is_problem(several.client.get(f"/v1/runs/{name}"), 409)
-        for path in ("/data/run/{}/overview", "/v1/runs/{}/study?id=ex-001"):
+        for path in ("/v1/runs/{}/overview", "/v1/runs/{}/study?id=ex-001"):
             assert several.client.get(path.format(name)).status_code in (200, 409)
     assert len([name for name in listed if name.startswith("run-")]) == 1, (
         "a name of bytes"

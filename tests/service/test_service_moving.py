@@ -74,7 +74,7 @@ def test_what_names_a_run_leads_to_it_after_it_was_renamed(service: Served) -> N
     reviews = client.get("/v1/runs/mine/reviews").json()
     assert [event["comment"] for event in reviews["events"]] == [COMMENT["comment"]]
     assert client.get("/runs/mine").headers["location"] == "/runs/fir"
-    compared = client.get("/data/comparison/overview", params={"run": "mine"})
+    compared = client.get("/v1/comparison", params={"run": "mine"})
     assert compared.status_code == 200
     # A reader's address of before, which names no judge.
     address = client.get(blind).headers["location"]
@@ -165,7 +165,7 @@ def test_a_deleted_run_comes_back_whole(service: Served) -> None:
     assert "birch" not in listed(service)
     said = is_problem(client.get("/v1/runs/birch"), 404)
     assert "restored from the trash" in said
-    compared = client.get("/data/comparison/overview", params={"run": "birch"})
+    compared = client.get("/v1/comparison", params={"run": "birch"})
     assert "deleted" in is_problem(compared, 404)
     place = runs / ".trash" / deleted["id"]
     assert place.stat().st_mode & 0o077 == 0
@@ -249,7 +249,7 @@ def test_a_rename_that_was_cut_off_costs_nothing(
 def test_a_comparison_under_way_keeps_its_runs(service: Served) -> None:
     """In threads: the comparison takes seconds, and is asked for first."""
     query = {"run": ["alder", "birch"], "allow": "judge"}
-    busy = "/data/comparison/overview"
+    busy = "/v1/comparison"
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(service.client.get, busy, params=query)
         refused = until(

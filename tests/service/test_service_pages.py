@@ -13,8 +13,6 @@ from browserhelp import WIDE, Watch, axe, ready, watch
 from served import Served, all_events, until
 from support import EXAMPLES
 
-from judge.running.folder import MANIFEST
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
@@ -34,11 +32,6 @@ def service(
     runs = [
         shutil.copytree(judged_examples, folder / name) for name in ("mine", "other")
     ]
-    for run in runs:
-        manifest = json.loads((run / MANIFEST).read_text("utf-8"))
-        (run / MANIFEST).write_text(
-            json.dumps(manifest | {"model": f"as {run.name}"}), "utf-8"
-        )
     with Served(folder, *runs) as running:
         yield running
 
@@ -63,13 +56,13 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(
     seen = opened(page, f"{service.url}/runs/mine#study=ex-015")
     press = page.keyboard.press
     press("j")
-    press("A")
+    press("r")
     page.wait_for_selector("dialog[open]")
     page.keyboard.type("Anna")
     press("Enter")
     page.wait_for_selector('[data-act="right"][aria-pressed="true"]')
     press("j")
-    press("D")
+    press("w")
     page.wait_for_selector('[data-act="wrong"][aria-pressed="true"]')
     page.fill("#comment", "Seen twice.")
     press("Escape")
@@ -118,9 +111,8 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
 
 def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) -> None:
     run = "/v1/runs/other"
-    names = service.client.get(f"{run}/study", params={"id": "ex-015"}).json()[
-        "fingerprints"
-    ]
+    shown = service.client.get(f"{run}/study/review", params={"id": "ex-015"}).json()
+    names = [item["error"] for item in shown["items"]]
     for reader, verdict in (("Moss", "wrong"), ("Fern", "wrong_severity")):
         for more in (
             *({"verdict": verdict, "error": name} for name in names),
@@ -139,13 +131,13 @@ def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) ->
         assert_hidden(cards.nth(at).inner_text())
     assert_hidden(page.locator(".review .missed").inner_text())
     page.keyboard.press("j")
-    page.keyboard.press("A")
+    page.keyboard.press("r")
     page.fill("#reader-name", "Anna")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Moss: wrong")
     assert "Fern: wrong significance" in cards.nth(0).inner_text()
     assert_hidden(cards.nth(1).inner_text())
-    page.keyboard.press("A")  # taken back, it is hidden again
+    page.keyboard.press("r")  # taken back, it is hidden again
     page.wait_for_function(
         "(words) => document.querySelector('.errors .error').innerText.includes(words)",
         arg=HIDDEN,
@@ -271,7 +263,8 @@ def test_runs_are_compared_from_the_list_to_a_studys_own_page(
     page.wait_for_selector("#board tbody tr")
     assert axe(page) == []
     names = page.locator("#board tbody th").all_inner_texts()
-    assert sorted(names) == ["as mine", "as other"]
+    # Two runs of one model are told apart by their names.
+    assert sorted(names) == ["preds (mine)", "preds (other)"]
     page.locator("#list tbody a").nth(3).click()
     page.locator("#study-title:focus").wait_for()
     title, address = page.inner_text("#study-title"), page.url

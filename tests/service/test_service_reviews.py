@@ -37,9 +37,21 @@ def service(running: Served) -> Served:
     return running
 
 
-def study(service: Served) -> dict[str, Any]:
-    answer = service.client.get(f"{RUN}/study", params={"id": "ex-015"})
-    found: dict[str, Any] = answer.json()
+def seen(service: Served, reader: str = "") -> dict[str, Any]:
+    """The reviews of the study as a reader sees them."""
+    query = {"id": "ex-015", "reader": reader}
+    found: dict[str, Any] = service.client.get(
+        f"{RUN}/study/review", params=query
+    ).json()
+    return found
+
+
+def fingerprints(service: Served) -> list[str]:
+    return [item["error"] for item in seen(service)["items"]]
+
+
+def events(service: Served) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = service.client.get(f"{RUN}/reviews").json()["events"]
     return found
 
 
@@ -51,8 +63,9 @@ def review(
 
 
 def test_an_error_is_reviewed_and_there_again_after_a_kill(service: Served) -> None:
-    shown = study(service)
-    fingerprint, error = shown["fingerprints"][0], shown["view"]["items"][0]
+    fingerprint = fingerprints(service)[0]
+    shown = service.client.get(f"{RUN}/study", params={"id": "ex-015"}).json()
+    error = shown["study"]["findings"]["items"][0]
     added = review(service, "anna", "right", error=fingerprint, comment="yes")
     assert added.status_code == 201
     event = added.json()
@@ -62,13 +75,14 @@ def test_an_error_is_reviewed_and_there_again_after_a_kill(service: Served) -> N
     with (service.folder / "mine" / REVIEWS).open("ab") as file:
         file.write(b'{"id": "torn", "reader"')
     service.start()
-    assert study(service)["reviews"] == [event]
+    assert events(service) == [{**event, "stale": False}]
     assert review(service, "bob", "wrong", error=fingerprint).status_code == 201
-    assert [e["reader"] for e in study(service)["reviews"]] == ["anna", "bob"]
+    assert [e["reader"] for e in events(service)] == ["anna", "bob"]
+    assert seen(service, "anna")["items"][0]["verdict"] == "right"
 
 
 def test_two_readers_at_once_lose_nothing(service: Served) -> None:
-    names = study(service)["fingerprints"]
+    names = fingerprints(service)
 
     def all_errors(reader: str) -> list[str]:
         said = [
@@ -92,7 +106,7 @@ def test_a_review_that_cannot_be_is_refused_and_not_kept(service: Served) -> Non
     missed = {"verdict": "missed", "text": "x", "categories": ["a"]}
     for body, status in (
         (missed | {"level": "of another rubric"}, 422),
-        (missed | {"error": study(service)["fingerprints"][0]}, 422),
+        (missed | {"error": fingerprints(service)[0]}, 422),
         ({"verdict": "comment", "comment": "x", "error": "0" * 16}, 409),
         ({"verdict": "right", "error": "0" * 16}, 409),
         ({"verdict": "missed", "text": "x", "categories": ["z"]}, 422),
@@ -107,7 +121,7 @@ def test_a_review_that_cannot_be_is_refused_and_not_kept(service: Served) -> Non
 
 def test_reviews_stay_after_a_rescore(service: Served) -> None:
     run = service.folder / "mine"
-    for name in study(service)["fingerprints"]:
+    for name in fingerprints(service):
         review(service, "anna", "right", error=name)
     kept = (run / REVIEWS).read_bytes()
     before = service.client.get(f"{RUN}/reviews").json()["statistics"]
@@ -120,7 +134,7 @@ def test_reviews_stay_after_a_rescore(service: Served) -> None:
 
 def test_a_stale_review_is_said_and_not_counted(service: Served) -> None:
     run = service.folder / "mine"
-    first = study(service)["fingerprints"][0]
+    first = fingerprints(service)[0]
     review(service, "anna", "wrong_severity", error=first)
     gone = Event(
         *("id", "2026-11-28T12:00:00+00:00", "anna", "ex-015", "0" * 16, "right"),
@@ -139,9 +153,37 @@ def test_a_stale_review_is_said_and_not_counted(service: Served) -> None:
     assert any("1 review is stale (anna 1)" in note for note in found["shown"]["notes"])
     (table,) = found["shown"]["tables"]
     assert table["rows"][0][:2] == ["all", "1"]
-    (stale,) = study(service)["stale"]
-    assert stale["reader"] == "anna"
-    assert "“Left effusion.”, an error that this study no longer has" in stale["text"]
+    (stale,) = seen(service, "anna")["stale"]
+    assert "“Left effusion.”, an error that this study no longer has" in stale
+    assert seen(service, "bob")["stale"] == []
+
+
+def test_others_are_seen_once_a_reader_has_decided(service: Served) -> None:
+    names = fingerprints(service)
+    for name in names:
+        review(service, "moss", "wrong", error=name)
+    missed = {"categories": ["b"], "text": "A nodule.", "level": "significant"}
+    review(service, "moss", "missed", **missed)
+    hidden = "1 other review, hidden until you decide"
+    at_first = seen(service, "anna")
+    assert [item["others"] for item in at_first["items"]] == [[hidden]] * len(names)
+    assert (at_first["written"], at_first["hidden"]) == ([], hidden)
+    review(service, "anna", "right", error=names[0])
+    items = seen(service, "anna")["items"]
+    assert (items[0]["verdict"], items[0]["others"]) == ("right", ["moss: wrong"])
+    assert items[1]["others"] == [hidden]
+    for name in names[1:]:
+        review(service, "anna", "wrong_severity", error=name)
+    (written,) = seen(service, "anna")["written"]
+    assert written["text"] == (
+        "Missed: (b) missing finding [clinically significant] A nodule."
+    )
+    assert (written["id"], written["reader"]) == (None, "moss")
+    (own,) = seen(service, "moss")["written"]
+    assert own["id"] is not None
+    review(service, "anna", "none", error=names[0])
+    assert seen(service, "anna")["items"][0]["others"] == [hidden]
+    is_problem(service.client.get(f"{RUN}/study/review", params={"id": "no"}), 404)
 
 
 def said(reader: str, error: str | None, verdict: Any, comment: str = "") -> Event:

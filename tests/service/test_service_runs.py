@@ -108,9 +108,7 @@ def test_a_run_survives_a_kill_and_a_stop_and_asks_nothing_twice(
 ) -> None:
     with Served(tmp_path, "--offer", f"{MODEL}={slow.url}") as service:
         name = service.start_run(120, judge=MODEL).json()["id"]
-        is_problem(
-            service.client.get("/data/comparison/overview", params={"run": name}), 409
-        )
+        is_problem(service.client.get("/v1/comparison", params={"run": name}), 409)
         assert until(lambda: n_done(service, name) >= 5)
         service.kill()
         service.start()

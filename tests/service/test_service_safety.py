@@ -56,6 +56,27 @@ def test_answers_bind_a_browser_and_pages_hold_no_inline_code(
     is_problem(api.get(files[0].rpartition("/")[0] + "/..%2F__init__.py"), 404)
 
 
+def test_head_answers_like_get_on_every_route(api: httpx.Client) -> None:
+    """Also where GET is refused: the status and the headers are those of GET."""
+    queries = {"id": "ex-015", "q": "effusion", "reader": "Anna"}
+    described = api.get("/openapi.json").json()["paths"]
+    paths = [path for path, methods in described.items() if "get" in methods]
+    assert len(paths) > 12
+    page = api.get("/runs/example-run").text
+    assets = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
+    assert len(assets) == 2
+    pages = ["/", "/runs/example-run", "/compare", "/read?run=example-run"]
+    for path in [*paths, *pages, *assets, "/openapi.json", "/nothing"]:
+        address = path.replace("{run}", "example-run").replace("{id}", "nothing")
+        given = {} if "?" in address else {"params": queries}
+        head, got = api.head(address, **given), api.get(address, **given)
+        assert head.content == b""
+        assert (address, head.status_code) == (address, got.status_code)
+        for name in ("content-type", "content-length", "content-security-policy"):
+            assert head.headers.get(name) == got.headers.get(name), (address, name)
+    is_problem(api.post("/"), 405)
+
+
 def test_only_the_names_of_this_machine_are_answered(api: httpx.Client) -> None:
     for host in ("evil.example:80", "127.0.0.1.evil.example", ""):
         is_problem(api.get("/v1/runs", headers={"Host": host}), 421)
@@ -73,7 +94,7 @@ def test_another_site_changes_nothing(shared_service: Served) -> None:
     ):
         is_problem(api.post(REVIEWS_AT, json=COMMENT, headers=headers), 403)
         if "Sec-Fetch-Site" in headers:  # a picture on any page could ask for it
-            is_problem(api.get("/data/comparison/overview?run=x", headers=headers), 403)
+            is_problem(api.get("/v1/comparison?run=x", headers=headers), 403)
         assert api.get("/v1/runs", headers=headers).status_code == 200
     headers = {"Origin": shared_service.url, "Sec-Fetch-Site": "same-origin"}
     assert api.post(REVIEWS_AT, json=COMMENT, headers=headers).status_code == 201

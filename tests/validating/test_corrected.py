@@ -1,4 +1,4 @@
-"""`judge rates RUN --readings`: figures, and what is refused."""
+"""`judge rates RUN --readers`: figures, and what is refused."""
 
 from __future__ import annotations
 

@@ -147,7 +147,8 @@ def test_price_time_unread_and_stability(
     assert "same verdict again" in text
     assert "n/a (asks no server)" in text
     page = work / "validation.html"
-    called(*words[:-1], "--html", page)
+    called("page", *words[1:-1], "--out", page)
+    assert page.stat().st_size > 0
 
 
 def test_a_model_without_a_known_price_has_none(

@@ -7,9 +7,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pydantic.json_schema import models_json_schema
+
+from judge.pages.comparison_models import ComparedPacket
+from judge.pages.validation_models import (
+    QuantityCounts,
+    ValidatedPacket,
+    ValidatedStudies,
+    ValidationOverview,
+)
 from judge.service.app import api
 from judge.service.settings import ServiceSettings
 
+# What stands in files alone.
+_IN_FILES = (
+    ComparedPacket,
+    QuantityCounts,
+    ValidatedPacket,
+    ValidatedStudies,
+    ValidationOverview,
+)
 _FROM, _TO = "#/components/schemas/", "#/definitions/"
 
 
@@ -18,7 +35,8 @@ def _with_references(value: object) -> Any:  # noqa: ANN401
         return {
             name: _with_references(part)
             for name, part in value.items()
-            if name != "title"
+            # A field may have this name too: then it is an object.
+            if name != "title" or not isinstance(part, str)
         }
     if isinstance(value, list):
         return [_with_references(part) for part in value]
@@ -28,10 +46,12 @@ def _with_references(value: object) -> Any:  # noqa: ANN401
 
 
 described = api(ServiceSettings(runs=(Path("runs"),))).openapi()
-definitions = {
-    name: _with_references(model)
-    for name, model in sorted(described["components"]["schemas"].items())
-}
+_, in_files = models_json_schema(
+    [(model, "serialization") for model in _IN_FILES],
+    ref_template=f"{_FROM}{{model}}",
+)
+models = described["components"]["schemas"] | in_files["$defs"]
+definitions = {name: _with_references(model) for name, model in sorted(models.items())}
 json.dump(
     {"title": "Api", "type": "object", "definitions": definitions}, sys.stdout, indent=1
 )

@@ -148,6 +148,122 @@ export interface StudyAnnotation {
   answer?: string | null;
 }
 /**
+ * A message that the judge was sent.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "AskedMessage".
+ */
+export interface AskedMessage {
+  /**
+   * Its role; of several questions, the question before it.
+   */
+  name: string;
+  text: string;
+}
+/**
+ * The messages of a first question about a study; `missing` says why there are none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "AskedQuestion".
+ */
+export interface AskedQuestion {
+  messages: AskedMessage[];
+  missing: string;
+}
+/**
+ * A row of a figure: all that the bar shows is in its `text` too.
+ *
+ * `low` and `high` are the ends of its interval, as shares.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Bar".
+ */
+export interface Bar {
+  name: string;
+  text: string;
+  parts: BarPart[];
+  low: number | null;
+  high: number | null;
+}
+/**
+ * A part of a bar: its share of the longest bar there can be.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BarPart".
+ */
+export interface BarPart {
+  share: number;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
+ * A figure of bars.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Bars".
+ */
+export interface Bars {
+  title: string;
+  note: string;
+  legend: LegendEntry[];
+  rows: Bar[];
+}
+/**
+ * What a colour means.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LegendEntry".
+ */
+export interface LegendEntry {
+  text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+}
+/**
+ * A model's figure; `label` says all of it, `n` on how many studies it rests if not on all.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BoardCell".
+ */
+export interface BoardCell {
+  text: string;
+  interval: string;
+  n: string;
+  label: string;
+  is_scored: boolean;
+}
+/**
+ * A row of the leaderboard: a model's place, its rank and the interval of that.
+ *
+ * `differs` says that the model differs significantly from the next; else it is empty.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "BoardRow".
+ */
+export interface BoardRow {
+  model: number;
+  rank: string;
+  interval: string;
+  differs: string;
+}
+/**
+ * A corrected line, word by word.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ChangedLine".
+ */
+export interface ChangedLine {
+  pieces: Piece[];
+}
+/**
+ * Words that stay, are taken out of the first text, or put in by the second.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Piece".
+ */
+export interface Piece {
+  change: "same" | "out" | "in";
+  text: string;
+}
+/**
  * What would be judged, and what that may cost. Nobody was asked.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -222,6 +338,483 @@ export interface CheckedStudy {
   unjudged: string | null;
 }
 /**
+ * A value to filter by: a row fits whose code is one of `codes`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Choice".
+ */
+export interface Choice {
+  value: string;
+  text: string;
+  codes: number[];
+}
+/**
+ * What was said of one model's report of a study, by one rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedFindings".
+ */
+export interface ComparedFindings {
+  model: number;
+  rubric: number;
+  findings: Findings;
+}
+/**
+ * Both reports of a study, and what one judge or reader says about them.
+ *
+ * `heading` counts the graded `items`; it is empty where none are asked for. `notes` say where the
+ * answer states another number of items than it lists. `edits` is null without an editor.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Findings".
+ */
+export interface Findings {
+  outcome: "scored" | "unparsed" | "failed";
+  unscored: Unscored | null;
+  reference: ReportSegment[];
+  candidate: ReportSegment[];
+  differences: Differences;
+  heading: string;
+  noun: string;
+  notes: string[];
+  items: ShownItem[];
+  edits: EditRow[] | null;
+  lists: ItemTexts[];
+  explanation: string;
+  warnings: string[];
+}
+/**
+ * Why there is no score.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Unscored".
+ */
+export interface Unscored {
+  heading: string;
+  detail: string;
+  note: string;
+}
+/**
+ * A piece of a report, and the places of the items that speak of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportSegment".
+ */
+export interface ReportSegment {
+  text: string;
+  errors: number[];
+}
+/**
+ * The candidate against the reference, word by word; `note` says where that is too long.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Differences".
+ */
+export interface Differences {
+  note: string;
+  pieces: Piece[];
+}
+/**
+ * A graded item: an error, a correction.
+ *
+ * `tags` are its labels beside the grade, its side and the items that it goes with. The gravest
+ * of several items has the largest `weight`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownItem".
+ */
+export interface ShownItem {
+  kind: string;
+  noun: string;
+  labels: {
+    [k: string]: string[];
+  };
+  grade: string;
+  grade_text: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  weight: number;
+  tags: string[];
+  text: string;
+  quotes: string[];
+  note: string;
+}
+/**
+ * A line of the corrected candidate; `error` is the place of the item that corrects it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "EditRow".
+ */
+export interface EditRow {
+  kind: "same" | "change" | "delete" | "insert";
+  line: number | null;
+  error: number | null;
+  pieces: Piece[];
+}
+/**
+ * The items of a kind that is not graded.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemTexts".
+ */
+export interface ItemTexts {
+  heading: string;
+  texts: string[];
+}
+/**
+ * A column of the leaderboard.
+ *
+ * `heading` stands above it, and `direction` says which of its figures are better, with `arrow` as
+ * its sign; models that it ranks are in this `order` of their figures. `study_label` names the
+ * value of a study. Of two values of a study the larger is better where `sign` is 1, the smaller
+ * where it is -1; `ahead` writes by how much. `marks` is the place of the rubric whose errors are
+ * marked in the reports, null for none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedMetric".
+ */
+export interface ComparedMetric {
+  name: string;
+  label: string;
+  heading: string;
+  direction: string;
+  arrow: string;
+  order: "ascending" | "descending";
+  study_label: string;
+  rubric: number | null;
+  sign: number;
+  ahead: TextSteps;
+  marks: number | null;
+}
+/**
+ * The texts of the numbers of a range.
+ *
+ * A number is written as the text whose place is that of the largest of `starts` that is not
+ * above it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "TextSteps".
+ */
+export interface TextSteps {
+  starts: number[];
+  texts: string[];
+}
+/**
+ * The reports of some studies; `rows` are their places in the list of studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedPacket".
+ */
+export interface ComparedPacket {
+  rows: number[];
+  studies: ComparedStudy[];
+}
+/**
+ * The reports of a study, and what was said of them, by model and rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedStudy".
+ */
+export interface ComparedStudy {
+  studies: ComparedFindings[];
+}
+/**
+ * A rubric of the comparison: its name, and its title where there are several.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedRubric".
+ */
+export interface ComparedRubric {
+  name: string;
+  title: string;
+  /**
+   * The metrics whose values are shown beside a study's errors, by their places.
+   */
+  metrics: number[];
+}
+/**
+ * A run of the comparison, and the places of its model and its rubric.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedRun".
+ */
+export interface ComparedRun {
+  run: string;
+  model: number;
+  rubric: number;
+}
+/**
+ * The studies of a comparison, in columns of ids and of fields.
+ *
+ * `filters` are the fields with few enough values to choose from. `packets` has for each study the
+ * number of the packet that holds its reports in a file, -1 for none; null in the service.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedStudies".
+ */
+export interface ComparedStudies {
+  study_id: string[];
+  fields: ListColumn[];
+  filters: string[];
+  packets: number[] | null;
+}
+/**
+ * A column of a list of studies.
+ *
+ * `texts` are its different values in order, least first. `codes` has for each row of the run the
+ * place of its value among them, -1 where it has none; then `missing` is shown. `numbers` are the
+ * same values as numbers, null in a column of texts. `parts` has the codes that a text is made of,
+ * null in other columns. A column that is not `is_shown` is there for a filter.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListColumn".
+ */
+export interface ListColumn {
+  name: string;
+  label: string;
+  kind: "id" | "class" | "score" | "count" | "codes" | "outcome" | "field" | "number";
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  is_shown: boolean;
+  /**
+   * How it is sorted at first.
+   */
+  largest_first: boolean;
+  missing: string;
+  texts: string[];
+  numbers: number[] | null;
+  codes: number[];
+  parts: ShownCode[][] | null;
+}
+/**
+ * The code of a label, and the label in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownCode".
+ */
+export interface ShownCode {
+  text: string;
+  title: string;
+}
+/**
+ * A group of studies, such as all, or those of a class.
+ *
+ * `rows` are its studies by their places in the list of studies. `cells` has for each metric the
+ * figures of the models, `rankings` for each metric the models by rank. `about` explains the
+ * leaderboard, `about_tests` how was tested, `no_tests` why a model has no test, and
+ * `about_errors` the tables of errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonGroup".
+ */
+export interface ComparisonGroup {
+  name: string;
+  rows: number[];
+  /**
+   * Whether ranks have intervals.
+   */
+  has_intervals: boolean;
+  cells: BoardCell[][];
+  rankings: GroupRanking[];
+  errors: PrintedTable[];
+  about: string;
+  about_tests: string;
+  no_tests: string;
+  about_errors: string;
+}
+/**
+ * The models ranked by a metric, and the tests of each model against the others.
+ *
+ * `tests` has a table for each model, in the order of the models; null without tests.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "GroupRanking".
+ */
+export interface GroupRanking {
+  rows: BoardRow[];
+  tests: (PrintedTable | null)[];
+}
+/**
+ * A table as a terminal prints it; its first `n_left` columns are words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PrintedTable".
+ */
+export interface PrintedTable {
+  title: string;
+  head: string[];
+  rows: string[][];
+  note: string;
+  n_left: number;
+}
+/**
+ * A comparison without its groups and its studies.
+ *
+ * `ranked_by` is the place of the metric that models are ranked by at first. `footer` says which
+ * reports a file holds; it is empty where it holds all.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonOverview".
+ */
+export interface ComparisonOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  footer: string;
+  models: string[];
+  runs: ComparedRun[];
+  metrics: ComparedMetric[];
+  ranked_by: number;
+  groups: GroupHead[];
+  rubrics: ComparedRubric[];
+  correlations: PrintedTable[];
+  about_correlations: string;
+  words: ComparisonWords;
+}
+/**
+ * A group of studies: its name, and the name with the number of its studies.
+ *
+ * `orders` has for each metric the models by rank, the best first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "GroupHead".
+ */
+export interface GroupHead {
+  name: string;
+  label: string;
+  orders: number[][];
+}
+/**
+ * What the page says of two models, A and B.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparisonWords".
+ */
+export interface ComparisonWords {
+  /**
+   * The choice of no model B.
+   */
+  alone: string;
+  ahead: string;
+  equal: string;
+  behind: string;
+  scored: string;
+  not_scored: string;
+  /**
+   * The name of the filter by these.
+   */
+  state: string;
+  /**
+   * The heading of the differences.
+   */
+  ahead_by: string;
+  biggest_first: string;
+  best_first: string;
+  /**
+   * What stands in the place of a value.
+   */
+  missing: string;
+  /**
+   * Why a study has no reports in a file.
+   */
+  no_reports: string;
+  /**
+   * The name of the filter by what a file holds.
+   */
+  is_here: string;
+  yes: string;
+  no: string;
+  open_run: string;
+}
+/**
+ * What is known of the patient or the examination.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ContextField".
+ */
+export interface ContextField {
+  name: string;
+  value: string;
+}
+/**
+ * The figures of a comparison, in order; `missing` says why there are none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DrawnFigureTexts".
+ */
+export interface DrawnFigureTexts {
+  figures: FigureText[];
+  missing: string;
+}
+/**
+ * The title of a drawn figure, and what it shows.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FigureText".
+ */
+export interface FigureText {
+  title: string;
+  caption: string;
+}
+/**
+ * A question that labels answer; with `has_several`, an item can have several of them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FacetToLabel".
+ */
+export interface FacetToLabel {
+  name: string;
+  title: string;
+  has_several: boolean;
+  definition: string[];
+  labels: LabelToGive[];
+}
+/**
+ * A label that a reader can give, its key if it has one, and what the judge is told of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LabelToGive".
+ */
+export interface LabelToGive {
+  name: string;
+  label: string;
+  /**
+   * With its code, as in tables.
+   */
+  text: string;
+  /**
+   * Beside its key, which is not repeated.
+   */
+  button: string;
+  key: string | null;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  /**
+   * Reports of this modality alone have it.
+   */
+  modality: string | null;
+  /**
+   * A paragraph an entry.
+   */
+  definition: string[];
+}
+/**
+ * A name, and what is known.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Fact".
+ */
+export interface Fact {
+  name: string;
+  value: string;
+}
+/**
+ * The places of studies in the run, from 0.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FoundStudies".
+ */
+export interface FoundStudies {
+  rows: number[];
+}
+/**
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "HTTPValidationError".
  */
@@ -238,6 +831,174 @@ export interface ValidationError {
   type: string;
   input?: unknown;
   ctx?: {};
+}
+/**
+ * The columns that count the items which carry all of some labels, by the filters' names.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemCounts".
+ */
+export interface ItemCounts {
+  labels: {
+    [k: string]: string;
+  };
+  columns: string[];
+}
+/**
+ * What was said of one error: `verdict` by the reader, null for nothing.
+ *
+ * `others` is what other readers said, or how many did while it is hidden.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ItemReview".
+ */
+export interface ItemReview {
+  /**
+   * Its fingerprint, which a review names.
+   */
+  error: string;
+  label: string;
+  verdict: ("right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none") | null;
+  others: string[];
+}
+/**
+ * A judge's counts less the mean of the readers'; the largest difference comes first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "JudgeCounts".
+ */
+export interface JudgeCounts {
+  difference: ListColumn;
+  order: number[];
+}
+/**
+ * An item that a reader marked, with its words' place in the report `side`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KeptMark".
+ */
+export interface KeptMark {
+  kind: string;
+  labels: {
+    [k: string]: string[];
+  };
+  text: string;
+  side: ("reference" | "candidate") | null;
+  start: number | null;
+  end: number | null;
+  edit: Edit | null;
+}
+/**
+ * Everything that a reader has marked in a study, as it was saved last.
+ *
+ * A reading that replaces this one has its `id` in `replaces`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KeptReading".
+ */
+export interface KeptReading {
+  id: string;
+  at: string;
+  reader: string;
+  study_id: string;
+  done: boolean;
+  items: KeptMark[];
+  comment: string;
+  texts: string;
+  seconds: number | null;
+  cannot_judge: string;
+}
+/**
+ * A key besides those of the labels.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KeyOfPage".
+ */
+export interface KeyOfPage {
+  key: string;
+  act:
+    | "nothing"
+    | "done"
+    | "cannot"
+    | "later"
+    | "previous"
+    | "reference"
+    | "candidate"
+    | "insert"
+    | "next_mark"
+    | "previous_mark"
+    | "remove"
+    | "undo"
+    | "cancel";
+  text: string;
+}
+/**
+ * A kind of items that a reader marks.
+ *
+ * `forgotten` asks whether a study without one is meant; it is empty for errors, which a study
+ * need not have.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KindToMark".
+ */
+export interface KindToMark {
+  name: string;
+  label: string;
+  title: string;
+  key: string | null;
+  facets: string[];
+  graded_by: string | null;
+  definition: string[];
+  forgotten: string;
+}
+/**
+ * The labels of which a missed error has one.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LabelChoices".
+ */
+export interface LabelChoices {
+  label: string;
+  choices: Choice[];
+}
+/**
+ * A line of a report, and the line as a reader has corrected it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LineCorrection".
+ */
+export interface LineCorrection {
+  line: string;
+  corrected: string;
+}
+/**
+ * A line or sentence, with its place in the report in Unicode code points.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LineOfReport".
+ */
+export interface LineOfReport {
+  start: number;
+  end: number;
+  text: string;
+}
+/**
+ * A filter of a list; `name` is what the address calls it.
+ *
+ * `choice`: by one of the `choices`. `text`: by a part of the column's text. `at_least` and
+ * `at_most`: by the column's number. `items`: by the label of one item, together with the other
+ * filters of this kind; `ItemCounts` says which columns count them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ListFilter".
+ */
+export interface ListFilter {
+  name: string;
+  label: string;
+  kind: "choice" | "text" | "at_least" | "at_most" | "items";
+  column: string;
+  choices: Choice[];
+  is_folded: boolean;
 }
 /**
  * An item that a reader marked, with its words' offsets (code points) in the report `side`.
@@ -257,6 +1018,15 @@ export interface MarkedItem {
   edit?: Edit | null;
 }
 /**
+ * The value of each study by each metric, for one model.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ModelValues".
+ */
+export interface ModelValues {
+  columns: ListColumn[];
+}
+/**
  * The name that a run is to have.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -267,6 +1037,16 @@ export interface NewName {
    * Up to 120 letters (a to z), digits, dots, hyphens and underscores; the first is a letter or a digit.
    */
   name: string;
+}
+/**
+ * What is counted: `study`, `studies`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Noun".
+ */
+export interface Noun {
+  one: string;
+  many: string;
 }
 /**
  * A question about one study.
@@ -349,6 +1129,135 @@ export interface OneStudy {
   reask?: number;
 }
 /**
+ * What is said of a reader's marks in a practice study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeFeedback".
+ */
+export interface PracticeFeedback {
+  title: string;
+  remarks: PracticeRemark[];
+  lesson: string;
+}
+/**
+ * What is said of one mark, or of an error that was not marked.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeRemark".
+ */
+export interface PracticeRemark {
+  is_right: boolean;
+  verdict: string;
+  text: string;
+}
+/**
+ * What a reader has marked in a practice study, which is not kept.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeMarks".
+ */
+export interface PracticeMarks {
+  /**
+   * Its place among the practice studies.
+   */
+  number: number;
+  /**
+   * @maxItems 500
+   */
+  items: MarkedItem[];
+}
+/**
+ * A practice study, without its expected errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PracticeToRead".
+ */
+export interface PracticeToRead {
+  context: ContextField[];
+  reference: ReportToRead;
+  candidate: ReportToRead;
+}
+/**
+ * A report and its lines.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReportToRead".
+ */
+export interface ReportToRead {
+  text: string;
+  lines: LineOfReport[];
+}
+/**
+ * The counts of each rater, the mean of the readers, and each judge's difference from it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "QuantityCounts".
+ */
+export interface QuantityCounts {
+  raters: ListColumn[];
+  mean: ListColumn;
+  judges: JudgeCounts[];
+}
+/**
+ * A study that was drawn, and how far the reader is with it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "QueueEntry".
+ */
+export interface QueueEntry {
+  study_id: string;
+  state: "new" | "begun" | "done" | "not judged";
+}
+/**
+ * What a rater, by its place, says about a study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RaterFindings".
+ */
+export interface RaterFindings {
+  rater: number;
+  findings: Findings;
+}
+/**
+ * What a reader begins with; without studies to read, `nothing_to_read` says why.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReadingQueue".
+ */
+export interface ReadingQueue {
+  rubric: RubricToRead;
+  keys: KeyOfPage[];
+  /**
+   * Null where no sample was drawn.
+   */
+  queue: QueueEntry[] | null;
+  nothing_to_read: string;
+  /**
+   * The kinds that the reader has used.
+   */
+  marked: string[];
+  practice: PracticeToRead[];
+}
+/**
+ * What a reader marks by a rubric. The first kind is that of errors.
+ *
+ * `notes` say what the rubric does not have; `has_marks` says why a study with errors is not one
+ * without errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RubricToRead".
+ */
+export interface RubricToRead {
+  title: string;
+  summary: string;
+  has_edits: boolean;
+  guidelines: string[];
+  notes: string[];
+  kinds: KindToMark[];
+  facets: FacetToLabel[];
+  has_marks: string;
+}
+/**
  * What a reader says. The next review of the same error or study replaces it.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -381,6 +1290,25 @@ export interface Review {
    * The missed error in words.
    */
   text?: string;
+}
+/**
+ * A review that counts; a `stale` one is about an error that the run no longer has.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ReviewEvent".
+ */
+export interface ReviewEvent {
+  id: string;
+  at: string;
+  reader: string;
+  study_id: string;
+  error: string | null;
+  verdict: "right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none";
+  comment: string;
+  categories: string[];
+  level: string | null;
+  text: string;
+  stale: boolean;
 }
 /**
  * A run's files and options; without references, `preds` holds both.
@@ -608,6 +1536,98 @@ export interface RunForm {
   refs?: string | null;
 }
 /**
+ * What the page of a run shows before its studies.
+ *
+ * `is_readable` says whether its studies can be read blind, `has_prompt` whether its judge was
+ * asked with a prompt.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunOverview".
+ */
+export interface RunOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  rubric: string;
+  rubric_title: string;
+  judge: string;
+  prompt: string | null;
+  n_studies: number;
+  n_scored: number;
+  tiles: Tile[];
+  figures: Bars[];
+  facts: Fact[];
+  tables: PrintedTable[];
+  is_readable: boolean;
+  has_prompt: boolean;
+}
+/**
+ * A headline figure: its name, its value, and what is to be known of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Tile".
+ */
+export interface Tile {
+  label: string;
+  text: string;
+  more: string;
+}
+/**
+ * The reviews of a run that count, and how right the judge was in the readers' eyes.
+ *
+ * Of the `statistics`, `precision` counts an error of the wrong severity as not right, and
+ * `finding_precision` as right; `agreement` has Cohen's kappa of each two readers. `shown` has
+ * the same in words. `reviewed` are the studies with a review that is not stale.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunReviewsShown".
+ */
+export interface RunReviewsShown {
+  events: ReviewEvent[];
+  reviewed: string[];
+  statistics: {
+    [k: string]: unknown;
+  };
+  shown: ShownReviews;
+}
+/**
+ * What the reviews of a run say of its judge, in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownReviews".
+ */
+export interface ShownReviews {
+  sentence: string;
+  notes: string[];
+  tables: PrintedTable[];
+}
+/**
+ * A study of a run.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunStudy".
+ */
+export interface RunStudy {
+  study_id: string;
+  facts: Fact[];
+  measures: {
+    [k: string]: number | null;
+  } | null;
+  findings: Findings;
+  answer: ShownAnswer;
+}
+/**
+ * The judge's raw answer, with its circumstances; `missing` says why there is none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownAnswer".
+ */
+export interface ShownAnswer {
+  text: string;
+  facts: Fact[];
+  missing: string;
+}
+/**
  * A question about each of several studies: what happens to one is no matter to the others.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -701,7 +1721,65 @@ export interface StudyInput {
   prior?: string | null;
 }
 /**
- * Everything that a reader has marked in a study so far. A later one replaces it.
+ * What is counted: its name, its label, and the label that begins a sentence.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownQuantity".
+ */
+export interface ShownQuantity {
+  name: string;
+  label: string;
+  title: string;
+}
+/**
+ * A judge or a reader: its name, what stands above its findings, and above its counts.
+ *
+ * `missing` says why a study has no count of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownRater".
+ */
+export interface ShownRater {
+  name: string;
+  title: string;
+  heading: string;
+  is_reader: boolean;
+  missing: string;
+}
+/**
+ * A study of a run, at its place from 0, and what its judge was asked.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyAnswer".
+ */
+export interface StudyAnswer {
+  row: number;
+  study: RunStudy;
+  asked: AskedQuestion;
+  view: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * The studies of a page in columns, with the filters of the list.
+ *
+ * `order` are the rows in the order in which the list begins, which `ordered` names. A file has
+ * its studies in packets of `packet`.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyList".
+ */
+export interface StudyList {
+  noun: Noun;
+  order: number[];
+  ordered: string;
+  columns: ListColumn[];
+  filters: ListFilter[];
+  item_counts: ItemCounts[];
+  packet: number;
+}
+/**
+ * Everything that a reader has marked in a study so far. It replaces an earlier one.
  *
  * This interface was referenced by `Api`'s JSON-Schema
  * via the `definition` "StudyReading".
@@ -712,6 +1790,10 @@ export interface StudyReading {
    * In one line.
    */
   reader: string;
+  /**
+   * The `id` of the reading that this one replaces, as it was shown or saved last; empty for the first. Where another one was saved since, this one is refused (409).
+   */
+  replaces?: string;
   /**
    * Whether the study is read to its end.
    */
@@ -735,4 +1817,110 @@ export interface StudyReading {
    * Why the reader cannot judge the study.
    */
   cannot_judge?: string;
+}
+/**
+ * The reviews of a study as one reader sees them.
+ *
+ * Other readers' are hidden until the reader has decided, since whoever has read another's verdict
+ * agrees with it more often. `stale` are the reader's own reviews of errors that are gone.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyReview".
+ */
+export interface StudyReview {
+  study_id: string;
+  reader: string;
+  verdicts: VerdictChoice[];
+  items: ItemReview[];
+  stale: string[];
+  written: WrittenReview[];
+  hidden: string;
+  comment: string;
+  categories: LabelChoices | null;
+  levels: LabelChoices | null;
+}
+/**
+ * What a reader can say of an error; `saved` says how it is taken back.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "VerdictChoice".
+ */
+export interface VerdictChoice {
+  verdict: "right" | "wrong" | "wrong_severity" | "missed" | "comment" | "none";
+  text: string;
+  saved: string;
+}
+/**
+ * A missed error or a comment; one with an `id` is the reader's own and can be withdrawn.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "WrittenReview".
+ */
+export interface WrittenReview {
+  id: string | null;
+  text: string;
+  reader: string;
+}
+/**
+ * A study of the sample with what this reader has marked in it; `texts` stands for its text.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyToRead".
+ */
+export interface StudyToRead {
+  study_id: string;
+  texts: string;
+  modality: string | null;
+  context: ContextField[];
+  reference: ReportToRead;
+  candidate: ReportToRead;
+  reading: KeptReading | null;
+}
+/**
+ * Some studies, in the order of the list of studies.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedPacket".
+ */
+export interface ValidatedPacket {
+  studies: ValidatedStudy[];
+}
+/**
+ * The findings of all raters of a study.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedStudy".
+ */
+export interface ValidatedStudy {
+  raters: RaterFindings[];
+}
+/**
+ * The studies by their ids, with their classes; packets hold so many of them.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidatedStudies".
+ */
+export interface ValidatedStudies {
+  study_id: string[];
+  study_class: ListColumn;
+  packet: number;
+}
+/**
+ * Judges beside readers, without the studies.
+ *
+ * `raters` are the judges, then the readers. `tables` are open at first, `more_tables` are not.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ValidationOverview".
+ */
+export interface ValidationOverview {
+  title: string;
+  notes: string[];
+  signature: string;
+  facts: Fact[];
+  tables: PrintedTable[];
+  more_tables: PrintedTable[];
+  raters: ShownRater[];
+  quantities: ShownQuantity[];
+  ordered: string;
 }

@@ -1,1 +1,3 @@
-import "./old/main.js";
+import { startReading } from "./reading/app.tsx";
+
+startReading();

@@ -1,1 +1,18 @@
-import "./old/runs.js";
+// The pages of results. The view is named by the file, or by the address of the service.
+
+import { comparisonPage } from "./results/comparison.tsx";
+import { runPage } from "./results/run.tsx";
+import { validationPage } from "./results/validation.tsx";
+import { startPage } from "./shared/page.tsx";
+
+const { view, run } = document.documentElement.dataset;
+if (view === "run" || run) {
+  void startPage(() => runPage(run ?? ""));
+} else if (view === "comparison" || location.pathname === "/compare") {
+  void startPage(comparisonPage);
+} else if (view === "validation") {
+  void startPage(validationPage);
+} else {
+  // @ts-expect-error: this module is JavaScript
+  void import("./old/runs.js");
+}

@@ -1,13 +1,9 @@
-// The runs of a service: starting one, its progress, and choosing those to compare. It also starts
-// the page: the view is named by the file, or by the address of the service.
+// The runs of a service: starting one, its progress, and choosing those to compare.
 
-import { comparisonPage } from "./comparison.js";
 import { alarm, announce, begin, button, control, el, factList, find, frame, grid, isolated, option, redraw } from "./dom.js";
 import { count } from "./format.js";
 import { showDialog } from "./keys.js";
 import { ask } from "./load.js";
-import { runPage } from "./run.js";
-import { validationPage } from "./validation.js";
 
 const COLUMNS = ["compare", "run", "state", "model", "rubric", "judge", "studies", "scored", "headline", "started", "change"];
 const POLL_MS = 1000;
@@ -222,11 +218,4 @@ function stateOf(run, page) {
   ];
 }
 
-begin(async () => {
-  const { view, run, reader } = document.documentElement.dataset;
-  const pages = { comparison: comparisonPage, run: runPage, validation: validationPage };
-  if (view) await pages[view]();
-  else if (run) await runPage(run, reader);
-  else if (location.pathname === "/compare") await comparisonPage();
-  else await runsPage();
-});
+begin(runsPage);
