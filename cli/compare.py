@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -38,6 +39,7 @@ from judge.cli.output import (
     write_drawn,
 )
 from judge.figures import COMPARISON_FIGURES, usual
+from judge.types import JudgeError
 
 _output_option = partial(click.option, cls=GroupedOption, group="Output")
 _statistics_option = partial(click.option, cls=GroupedOption, group="Statistics")
@@ -126,13 +128,14 @@ def check_tests(*, tests: bool, primary: str | None, family: str | None) -> None
     examples=[
         "judge compare RUN OTHER --by study_class",
         "judge compare A=RUN B=OTHER --table leaderboard --format csv",
+        "judge compare A=RUN B=SECOND --allow judge --table disagreements",
     ],
     page="docs/comparing.md",
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @comparison_options
 @_model_info_option
-@table_option(BOARD_TABLES, group="Output")
+@table_option([*BOARD_TABLES, "disagreements"], group="Output")
 @figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
 @out_option(
     "With --format rexrank: a CSV of all studies and of each group of --by here.",
@@ -171,8 +174,8 @@ def compare(
 
     Give one RUN for each model and rubric. NAME=RUN names the model; otherwise it is the run's
     model, or comes from its file name. Runs that do not fit together are refused, with the option
-    that allows it. The folder of judge run stands for its runs. What runs/* finds beside the runs
-    is left out, with a note.
+    that allows it. The folder of judge run stands for its runs. Of runs of the same reports by
+    different judges, --table disagreements lists the errors that two of them see differently.
     """
     from judge.comparing.alignment import choices_of
     from judge.comparing.comparison import compare_runs
@@ -180,7 +183,9 @@ def compare(
     from judge.figures.comparison import comparison_figures
     from judge.figures.files import check_figures, draw_figures
     from judge.stats.significance import Resampling
+    from judge.study.disagreements import NO_JUDGES, judge_disagreements
     from judge.tables.comparison import as_data, comparison_document
+    from judge.tables.disagreements import disagreements_table
 
     require(form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
     check_tests(tests=tests, primary=primary, family=family)
@@ -229,6 +234,12 @@ def compare(
         note_once(comparison.notes)
     else:
         document = comparison_document(comparison, compared, complete=form == "csv")
+        if "disagreements" in table:
+            differing = judge_disagreements(compared)
+            if not differing:
+                raise JudgeError(NO_JUDGES)
+            of_pairs = disagreements_table(differing, complete=form == "csv")
+            document = replace(document, tables=(*document.tables, of_pairs))
         data = as_data(comparison, [run.described() for run in compared.runs])
         print_document(document, form, data, table)
 

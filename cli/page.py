@@ -175,6 +175,7 @@ def page(
     def compared() -> Iterator[str]:
         from judge.comparing.comparison import compare_runs, records
         from judge.pages.comparison import ComparisonPage, wanted
+        from judge.pages.screens import Screens
 
         runs, comparison = compare_runs(
             chosen.choices,
@@ -189,9 +190,10 @@ def page(
             notes=chosen.skipped,
             track=tracked,
         )
+        screens = Screens(runs, comparison)
         # A damaged run is found here, before the figures are drawn.
-        studies = records(runs, wanted(comparison))
-        return ComparisonPage.of(runs, comparison, only).file(studies)
+        studies = records(runs, wanted(comparison, also=screens.study_ids))
+        return ComparisonPage.of(runs, comparison, only).file(studies, screens)
 
     if is_file:
         write_html(compared(), out, MARK)

@@ -114,15 +114,18 @@ def serve(
 ) -> None:
     """Show runs in the browser, take reviews and readings, and start new runs.
 
-    Shows each RUN and the runs of --runs. /openapi.json describes the REST API. Runs that were cut
-    off are continued.
+    Shows each RUN and the runs of --runs, also while they are judged. /openapi.json describes the
+    REST API. Runs that were cut off are continued.
     """
     from judge.address import is_loopback
+    from judge.files import WRITING, is_there
     from judge.running.folder import RunFolder
     from judge.service.settings import MEGABYTE, ServiceSettings, limits
 
     for run in named:
-        RunFolder.open(run)  # raises for a folder that is not a run
+        # One that is being judged at the moment has no manifest yet.
+        if not is_there(run / WRITING):
+            RunFolder.open(run)  # raises for a folder that is not a run
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,7 +99,10 @@ def rated_studies(
         "--patient-field",
         "--random-readers",
     },
-    examples=["judge validate RUN --readers readers --format md"],
+    examples=[
+        "judge validate RUN --readers readers --format md",
+        "judge validate RUN --readers readers --table disagreements",
+    ],
     page="docs/trust.md",
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
@@ -120,6 +124,7 @@ def rated_studies(
         "differences",
         "limits",
         "alternative_annotator",
+        "disagreements",
     ],
     group="Output",
 )
@@ -146,11 +151,14 @@ def validate(
     For each count that the rubrics share, the score and other metrics: correlation with the
     readers; the order of several candidates of one reference; agreement on studies without
     significant errors and on the highest severity; differences between judges; bias and limits of
-    agreement; the alternative-annotator test. docs/trust.md explains each number.
+    agreement; the alternative-annotator test. docs/trust.md explains each number. With
+    --table disagreements, the errors that a judge and a reader, or two judges, see differently.
     """
     from judge.figures.files import check_figures, draw_figures
     from judge.figures.validation import validation_figures
     from judge.stats.significance import Resampling
+    from judge.study.disagreements import rater_disagreements
+    from judge.tables.disagreements import disagreements_table
     from judge.tables.validation import validation_document
     from judge.validating.validation import compute_validation
 
@@ -172,4 +180,9 @@ def validate(
         drawn = draw_figures(validation_figures(validation, studies, only))
         write_drawn(drawn, figures)
     document = validation_document(validation)
+    if "disagreements" in table:
+        differing = disagreements_table(
+            rater_disagreements(studies), complete=form == "csv"
+        )
+        document = replace(document, tables=(*document.tables, differing))
     print_document(document, form, validation, table)

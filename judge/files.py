@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from io import BufferedReader
@@ -27,6 +28,7 @@ ANOTHER = "name another folder with --out"
 Stamp = tuple[int, int, int]
 """What changes when something is appended to a file, or it is another file."""
 _LOCK_PAUSE = 0.05  # seconds between two looks at a lock that another process has
+_LOOKS = 4  # whoever asks whether a run is being written has its lock for a moment
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -259,7 +261,7 @@ def staging_folder(run: Path) -> Iterator[Path]:
     lock = descriptor_of(place / "lock", os.O_RDWR | os.O_CREAT)
     try:
         # Without a link left to it, another process has removed it since.
-        if not try_lock(lock) or os.fstat(lock).st_nlink == 0:
+        if not _lock_soon(lock) or os.fstat(lock).st_nlink == 0:
             raise JudgeError(
                 f"{run} is being written by another process: wait, or {ANOTHER}"
             )
@@ -274,6 +276,29 @@ def staging_folder(run: Path) -> Iterator[Path]:
             shutil.rmtree(place, ignore_errors=True)  # while the lock is held
     finally:
         os.close(lock)
+
+
+def is_being_written(run: Path) -> bool:
+    """Return whether a process writes the run in a folder: whether it has the lock."""
+    file = run / WRITING / "lock"
+    if not is_regular(file):
+        return False
+    try:
+        with open_regular(file) as lock:
+            return not try_lock(lock.fileno())
+    except FileNotFoundError:  # it has ended since
+        return False
+    except OSError:
+        return True
+
+
+def _lock_soon(number: int) -> bool:
+    """Lock an opened file; False where another process has it for longer than a look takes."""
+    for _ in range(_LOOKS):
+        if try_lock(number):
+            return True
+        time.sleep(_LOCK_PAUSE)
+    return try_lock(number)
 
 
 @contextmanager

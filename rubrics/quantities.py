@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from judge.rubrics.contract import Measure, Rubric, Tally
+from judge.rubrics.contract import Label, Measure, Rubric, Tally
 from judge.types import JudgeError
 
 RATING, SCORE, MISSED_URGENT = "rating", "score", "missed_urgent"
@@ -67,6 +67,29 @@ def measures_at_level(
     return levels.get(level) or (
         levels.get(SIGNIFICANT, ()) if level == ACTIONABLE else ()
     )
+
+
+def significant_labels(rubric: Rubric, level: str | None = None) -> frozenset[str]:
+    """Return the grades of an error that count as significant: those of `level` or worse.
+
+    Without a level they are the rubric's own: `significant` of two levels, urgent or worse of four;
+    of a rubric whose grades have no such meaning, those that are grave. `actionable` is
+    `significant` on a scale of two, as in `measures_at_level`.
+    """
+    labels: list[Label] = []
+    for kind in rubric.graded:
+        labels += rubric.facet(str(kind.graded_by)).labels
+    meanings = {label.means for label in labels}
+    if not meanings & {*LEVELS}:
+        return frozenset(label.name for label in labels if label.is_grave)
+    if SIGNIFICANT in meanings:
+        significant: tuple[str, ...] = (SIGNIFICANT,)
+    else:
+        first = level
+        if first not in _SCALE:
+            first = "urgent"
+        significant = _SCALE[_SCALE.index(first) :]
+    return frozenset(label.name for label in labels if label.means in significant)
 
 
 def common_level(rubrics: Iterable[Rubric]) -> str | None:

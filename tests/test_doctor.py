@@ -200,3 +200,12 @@ def test_what_was_asked_for_and_is_broken_is_exit_code_1(
     damaged = invoke("doctor", "--cache", tmp_path / "file")
     assert damaged.exit_code == 1
     assert "no folder" in damaged.stdout
+
+
+def test_verbose_logs_each_request(invoke: Invoke, models: str) -> None:
+    plain = invoke("doctor", "--base-url", models)
+    verbose = invoke("doctor", "--base-url", models, "--verbose")
+    assert plain.stderr == ""
+    assert f"GET {models}/models" in verbose.stderr
+    assert verbose.stdout == plain.stdout
+    assert invoke("doctor", "--base-url", models).stderr == "", "for one command alone"

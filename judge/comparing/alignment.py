@@ -147,6 +147,23 @@ class AlignedRuns:
                     differing.setdefault((other, name), []).append(study_id)
         return [(first, second, ids) for (first, second), ids in differing.items()]
 
+    def same_texts(self) -> list[list[int]]:
+        """Return the groups of runs, by number, that are about the same reports, two or more.
+
+        Runs of one file are; the texts of others are compared.
+        """
+        groups: dict[object, list[int]] = {}
+        files = [tuple(_file(run, side) for side in SIDES) for run in self.runs]
+        is_by_file = all(all(of_run) for of_run in files)
+        wanted = set(self.study_ids)
+        for run, file in enumerate(files):
+            key: object = file
+            if not is_by_file:
+                texts = digests(self.runs[run].records(of_any_version=True), wanted)
+                key = tuple(sorted(texts.items()))
+            groups.setdefault(key, []).append(run)
+        return [group for group in groups.values() if len(group) > 1]
+
     def records(
         self, run: int, study_ids: Collection[str]
     ) -> dict[str, dict[str, Any]]:

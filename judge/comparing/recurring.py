@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from judge.backends import lexicon
+from judge.backends.lexicon.data import Lexicon
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
 from judge.rubrics.contract import Label, Rubric
@@ -29,7 +30,7 @@ from judge.types import Edit, Item, JudgeError, Scored
 
 _EXAMPLES = 3
 _Error = tuple[str, int, bool]
-_TONES = (None, "good", "mild", "notable", "serious", "critical")
+TONES = (None, "good", "mild", "notable", "serious", "critical")
 _USUAL = Resampling(flips=FLIPS)
 # In how many studies an error recurs, and in how many, of either of two runs, it is tested: with
 # fewer no difference would survive Holm's correction for dozens of tests.
@@ -106,14 +107,7 @@ def recurring_in(
     groups = _grouped(run, rubric, without_warnings=without_warnings)
     scored, intervals_by = _scored_studies(run, patient_field)
     summary = summary.model_copy(update={"intervals_by": intervals_by})
-    errors = []
-    # Ties below stay in the rubric's order.
-    for group in sorted(groups, key=lambda group: _place(group, rubric)):
-        numbers = _numbers(groups[group], scored)
-        errors.append({**_named(group, rubric), **numbers})
-    errors.sort(
-        key=lambda error: (-error["k"], -error["n_grave"], -error["n_errors"]),
-    )
+    errors = _by_frequency(groups, rubric, scored)
     made_by = summary.plain()
     warned = _warned_notes([run], without_warnings=without_warnings)
     data = {
@@ -128,7 +122,35 @@ def recurring_in(
     return Recurring(rubric, data, summary)
 
 
-class _Scored(NamedTuple):
+def most_frequent(
+    run: RunFolder, scored: ScoredStudies, top: int
+) -> list[dict[str, Any]]:
+    """Return the errors that most of the `scored` studies of a run have, the `top` of them.
+
+    They are the entries of `errors` in `Recurring.data`, also of errors in one study alone. Ties
+    go to the group with more grave errors, then with more errors, then in the rubric's order.
+    Raises `JudgeError` for a rubric that lists no errors.
+    """
+    rubric = run.rubric
+    groups = _grouped(run, rubric, scored.rows, without_warnings=False)
+    return _by_frequency(groups, rubric, scored)[:top]
+
+
+def _by_frequency(
+    groups: Mapping[Group, Sequence[_Error]], rubric: Rubric, scored: ScoredStudies
+) -> list[dict[str, Any]]:
+    errors = []
+    # Ties below stay in the rubric's order.
+    for group in sorted(groups, key=lambda group: _place(group, rubric)):
+        numbers = _numbers(groups[group], scored)
+        errors.append({**_named(group, rubric), **numbers})
+    errors.sort(
+        key=lambda error: (-error["k"], -error["n_grave"], -error["n_errors"]),
+    )
+    return errors
+
+
+class ScoredStudies(NamedTuple):
     """The scored studies by id, with their row, and the number of each row's patient."""
 
     rows: Mapping[str, int]
@@ -137,7 +159,7 @@ class _Scored(NamedTuple):
 
 def _scored_studies(
     run: RunFolder, patient_field: str | None
-) -> tuple[_Scored, str | None]:
+) -> tuple[ScoredStudies, str | None]:
     """Return a run's scored studies, and the field of the patient where some have several."""
     table = run.table()
     is_scored = (table["outcome"] == OUTCOMES[Scored]).to_numpy(dtype=bool)
@@ -146,7 +168,7 @@ def _scored_studies(
     rows = {study_id: row for row, study_id in enumerate(ids)}
     if units is not None:
         units = units[is_scored]
-    return _Scored(rows, units), field
+    return ScoredStudies(rows, units), field
 
 
 def _warned_notes(runs: Sequence[RunFolder], *, without_warnings: bool) -> list[str]:
@@ -188,7 +210,7 @@ def _between(
     if panel.is_clustered:
         clusters, patient_field = panel.clusters, panel.patient_field
     rows = {study_id: row for row, study_id in enumerate(panel.study_ids)}
-    scored = _Scored(rows, clusters)
+    scored = ScoredStudies(rows, clusters)
     rubric = runs[0].rubric
     first_run, second_run = runs
     first = _grouped(first_run, rubric, rows, without_warnings=without_warnings)
@@ -298,6 +320,8 @@ def _grouped(
             f"{rubric.title} grades nothing that it lists: it has no errors to group"
         )
     errors: dict[Group, list[_Error]] = {}
+    # Read once: it is a file, and there may be many errors.
+    rules = lexicon.load()
     n = 0
     for record in run.records():
         study_id = record["study_id"]
@@ -305,9 +329,9 @@ def _grouped(
         if not is_wanted or record["outcome"] != OUTCOMES[Scored]:
             continue
         n += 1
-        graded = _groups(record, rubric, without_warnings=without_warnings)
+        graded = _groups(record, rubric, rules, without_warnings=without_warnings)
         for group, grade in graded:
-            weight = _TONES.index(grade.tone)
+            weight = TONES.index(grade.tone)
             error = (study_id, weight, grade.is_grave)
             errors.setdefault(group, []).append(error)
     if wanted is not None and n != len(wanted):
@@ -319,7 +343,9 @@ def _grouped(
 
 
 def _numbers(
-    errors: Sequence[_Error], scored: _Scored, among: Collection[str] | None = None
+    errors: Sequence[_Error],
+    scored: ScoredStudies,
+    among: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Return a group's numbers of the scored studies, with examples `among` some, or of all."""
     gravest: dict[str, int] = {}
@@ -344,7 +370,7 @@ def _numbers(
 
 
 def _groups(
-    record: Mapping[str, Any], rubric: Rubric, *, without_warnings: bool
+    record: Mapping[str, Any], rubric: Rubric, rules: Lexicon, *, without_warnings: bool
 ) -> Iterator[tuple[Group, Label]]:
     """Yield the groups of a record's errors, each with the grade of the error."""
     for item in errors_of(record, rubric):
@@ -354,7 +380,7 @@ def _groups(
         categories: Sequence[str] = ()
         if tally is not None and tally.kind == item.kind:
             categories = item.labels.get(tally.rows, ())
-        findings = _findings(item, record["candidate"])
+        findings = _findings(item, record["candidate"], rules)
         grade = rubric.grade(item)
         # An error without a category, or about no finding that is known, is a group too.
         for category in dict.fromkeys(categories or (None,)):
@@ -380,9 +406,8 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
             yield item
 
 
-def _findings(item: Item, candidate: str) -> Sequence[str]:
+def _findings(item: Item, candidate: str, rules: Lexicon) -> Sequence[str]:
     """Return the findings that an error's text names; else those that its edit changes."""
-    rules = lexicon.load()
     findings = lexicon.named_findings(item.text, rules)
     if findings or item.edit is None:
         return findings

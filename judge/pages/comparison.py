@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +37,9 @@ from judge.pages.comparison_models import (
 )
 from judge.pages.models import PrintedTable, list_column
 from judge.pages.numbers import text_steps, value_column
+from judge.pages.screens import Screens
 from judge.pages.study import findings
+from judge.rubrics.contract import Rubric
 from judge.stats.intervals import Values
 from judge.stats.metric import Metric
 from judge.stats.scores import Group
@@ -92,8 +94,13 @@ _WORDS = ComparisonWords(
 )
 
 
-def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
-    """Return the studies whose records are shown: where there are many, those that differ most."""
+def wanted(
+    c: Comparison, *, most: int = MOST_RECORDS, also: Collection[str] = ()
+) -> Wanted:
+    """Return the studies whose records are shown: where there are many, those that differ most.
+
+    `also` are studies that are shown in any case.
+    """
     panel = c.panel
     keys = list(product(panel.models, rubric_names(c)))
     n = most // max(1, len(keys))
@@ -102,6 +109,7 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
         gaps = _gaps(c)
         largest = np.argsort(-gaps)[:n]
         shown = {panel.study_ids[row] for row in largest}
+        shown |= set(also)
     return {key: set(shown) for key in keys}
 
 
@@ -135,11 +143,13 @@ class ComparisonPage:
     """What a comparison's page shows, for a file and for the service alike.
 
     `runs` are those that were compared; a comparison that was made of numbers alone has none.
+    `own_rubrics` are theirs, by model and name: a reader may have categories of his own.
     """
 
     comparison: Comparison
     runs: tuple[ComparedRun, ...] = ()
     figures: tuple[PageFigure, ...] = ()
+    own_rubrics: Mapping[tuple[str, str], Rubric] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -162,7 +172,8 @@ class ComparisonPage:
         figures: tuple[PageFigure, ...] = ()
         if available():
             figures = page_figures(draw_figures(comparison_figures(comparison, only)))
-        return cls(comparison, tuple(runs), figures)
+        own = {(run.model, run.rubric): run.run.rubric for run in compared.runs}
+        return cls(comparison, tuple(runs), figures, own)
 
     @property
     def title(self) -> str:
@@ -186,9 +197,12 @@ class ComparisonPage:
         yield "studies", as_json(self.studies())
         yield from self._numbers()
 
-    def file(self, records: Records) -> Iterator[str]:
+    def file(self, records: Records, screens: Screens | None = None) -> Iterator[str]:
         """Yield the page as one file; `records` are those that `wanted` named."""
-        return page_file(MARK, "comparison", self.title, self._file_pieces(records))
+        pieces = self._file_pieces(records)
+        if screens is not None:
+            pieces = chain(pieces, screens.pieces())
+        return page_file(MARK, "comparison", self.title, pieces)
 
     def _file_pieces(self, records: Records) -> Iterator[tuple[str, bytes]]:
         study_ids = self.comparison.panel.study_ids
@@ -391,10 +405,11 @@ class ComparisonPage:
             for (model, rubric), of_model in records.items():
                 record = of_model.get(panel.study_ids[row])
                 if record is not None:
+                    own = self.own_rubrics.get((model, rubric)) or rubrics.load(rubric)
                     shown = ComparedFindings(
                         model=panel.models.index(model),
                         rubric=names.index(rubric),
-                        findings=findings(record, rubrics.load(rubric)),
+                        findings=findings(record, own),
                     )
                     found.append(shown)
             studies.append(ComparedStudy(studies=found))

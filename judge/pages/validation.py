@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from judge.pages.bundle import MARK, PACKET, as_json, page_file
 from judge.pages.models import Fact, PrintedTable, list_column
 from judge.pages.numbers import value_column
+from judge.pages.screens import rater_pieces
 from judge.pages.study import findings
 from judge.pages.validation_models import (
     JudgeCounts,
@@ -45,7 +47,8 @@ _DIFFERENCE = "judge minus readers"
 
 def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     """Yield the page of `data`, as `judge validate --format json` has it, as one file."""
-    return page_file(MARK, "validation", _TITLE, _pieces(data, studies))
+    pieces = chain(_pieces(data, studies), rater_pieces(studies))
+    return page_file(MARK, "validation", _TITLE, pieces)
 
 
 def _pieces(

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judge import prompts, rubrics
 from judge.jsonio import UnreadableYamlError, read_yaml
-from judge.rubrics.contract import Facet, Kind, Rubric
+from judge.rubrics.contract import PART_FACETS, Facet, Kind, Rubric
 from judge.run_files.checked import first_of
 from judge.types import JudgeError, Side
 
@@ -70,6 +70,7 @@ PAGE_KEYS = (
 """The keys that every rubric has; no two keys of the page differ by Shift or Caps Lock alone."""
 _TAKEN = frozenset(page_key.key for page_key in PAGE_KEYS)
 _DIGITS = "123456789"
+_PART_FACETS = frozenset(PART_FACETS.values())
 
 
 class _FromFile(BaseModel):
@@ -230,7 +231,12 @@ def _kinds(rubric: Rubric, content: ReadingFile) -> tuple[Kind, ...]:
         labels = [label.name for label in rubric.facet(name).labels]
         _check_known(name, facet.labels, labels)
     names.sort(key=lambda name: name != tally.kind)
-    return tuple(known[name] for name in names)
+    kinds = []
+    for name in names:
+        # Which judge of a panel said it, or of which reference, is no question to a reader.
+        own = [facet for facet in known[name].facets if facet not in _PART_FACETS]
+        kinds.append(replace(known[name], facets=tuple(own)))
+    return tuple(kinds)
 
 
 def _check_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:

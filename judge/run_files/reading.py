@@ -21,10 +21,13 @@ from judge.run_files.summary import SUMMARY, RunSummary
 from judge.types import JudgeError
 
 
-def read_manifest(folder: Path) -> RunManifest:
-    """Return the manifest of a run, of this form or the one before; raises `JudgeError`."""
-    path = folder / MANIFEST
-    data = _read_object(folder)
+def read_manifest(folder: Path, name: str = MANIFEST) -> RunManifest:
+    """Return the manifest of a run, of this form or the one before; raises `JudgeError`.
+
+    `name` is that of its file, which is another one while the run is judged.
+    """
+    path = folder / name
+    data = _read_object(folder, name)
     if data["format"] == FORMAT:
         return typed(path, RunManifest, data)
     if data["format"] != LAST_FORMAT:
@@ -52,12 +55,12 @@ def _read_any(folder: Path) -> dict[str, Any]:
     return read_manifest(folder).model_dump()
 
 
-def _read_object(folder: Path) -> dict[str, Any]:
+def _read_object(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     """Return the object in a manifest's file, without the signature that is derived from it."""
-    path = folder / MANIFEST
+    path = folder / name
     if not os.path.lexists(path):
         raise JudgeError(
-            f"{folder} is not a run: it holds no {MANIFEST}; name the run's folder"
+            f"{folder} is not a run: it holds no {name}; name the run's folder"
         )
     data = read_json(path)
     if not isinstance(data, dict):

@@ -209,7 +209,7 @@ class RunFolder:
     def summary(self, *, of_any_version: bool = False) -> RunSummary:
         """Return what was printed at the end of the run."""
         if not of_any_version:
-            self._check_version()
+            self.check_version()
             why = self._summary_fault()
             if why is not None:
                 raise RunFileError(self.path / SUMMARY, why)
@@ -260,7 +260,7 @@ class RunFolder:
         """
         if of_any_version:
             return self._records(_Rows(self.columns([]), ()), None)
-        self._check_version()
+        self.check_version()
         return self._records(self._table_rows, self._check)
 
     def records_to_rescore(self) -> Iterator[dict[str, Any]]:
@@ -312,6 +312,10 @@ class RunFolder:
         """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
         return self._parsed(n, line, self._check, self._table_rows)
 
+    def parsed_alone(self, n: int, line: bytes) -> dict[str, Any]:
+        """Return the record in a line of a run that has no table yet; raises as `records`."""
+        return self._parsed(n, line, self._check, None)
+
     @cached_property
     def _check(self) -> _RecordCheck:
         return _RecordCheck(self)
@@ -339,7 +343,8 @@ class RunFolder:
         """Yield the lines of the annotations as they lie there; raises `JudgeError`."""
         return lines_of(self.path / ANNOTATIONS)
 
-    def _check_version(self) -> None:
+    def check_version(self) -> None:
+        """Raise `JudgeError` for a run of another version of its rubric."""
         made = self.manifest.rubric_and_version
         today = f"{self.rubric.name}:{self.rubric.version}"
         if made != today:
@@ -594,6 +599,8 @@ class RunWriter:
         """Write one study down; studies may come in any order."""
         self._rows.append((judged.row, self._file.tell()))
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
+        # Whoever looks at the run meanwhile reads the file.
+        self._file.flush()
         self.builder.add(judged.study, judged.outcome, judged.measures)
         self.count_answer(judged)
         if isinstance(judged.outcome, Failed) and judged.outcome.detail:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +32,7 @@ from judge.run_files.entries import (
     SpentEntry,
 )
 from judge.run_files.identity import RunIdentity
-from judge.run_files.manifest import RunManifest
+from judge.run_files.manifest import ManifestFields, RunManifest
 from judge.run_files.summary import RunSummary
 from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
@@ -39,6 +40,7 @@ from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession
+from judge.running.underway import BEGUN, with_progress_file
 from judge.signature import safe_name
 from judge.stats.summary import TableBuilder, check_fields, summarise
 from judge.studies import StudySet
@@ -158,13 +160,32 @@ def run(
     studies = studies.take(shard.rows(whole)) if shard else studies
     fields = [*whole.fields, *(several.fields if several else ())]
     check_fields(by, TableBuilder(rubric, fields).columns)
+    made: ManifestFields = {
+        "model": whole.model,
+        "prompt": judge.prompt.name if judge.prompt else None,
+        "notes": about_input,
+        "fields": fields,
+        "inputs": input_entries(whole),
+        "settings": settings,
+        "experiment": experiment,
+        "read_from": {role: name for role, name in whole.read_from.items() if name},
+        "omitted_ids": {why: list(ids) for why, ids in whole.omitted_ids.items()},
+        "of_candidates": sorted(whole.of_candidates),
+        "scale": list(judge.prompt.scale or ()) if judge.prompt else [],
+        "started": started,
+    }
     with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
         def keep(judged: StudyResult) -> None:
             (several or writer).add(judged)
             also(judged)
 
-        progress = judge_set(session, studies, keep, listener or ProgressListener())
+        begun = RunManifest.of_session(identified(), **made)
+        (writer.staging / BEGUN).write_text(
+            json.dumps(begun.plain()), "utf-8", "replace"
+        )
+        listener = with_progress_file(writer.staging, listener or ProgressListener())
+        progress = judge_set(session, studies, keep, listener)
         progress.add_spent(session.asked_before)
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
@@ -178,29 +199,16 @@ def run(
         if several:
             studies, about = whole, several.write(writer, session.rubric)
         recognised = judge.recognised(judged_pairs.references, judged_pairs.candidates)
-        read_from = {role: name for role, name in studies.read_from.items() if name}
         spent = {k: v for k, v in asdict(progress).items() if k not in PASSING}
-        manifest = RunManifest.of_session(
-            identified(),  # by now it is known what the model takes
-            model=studies.model,
-            prompt=judge.prompt.name if judge.prompt else None,
-            notes=[*about_input, *about],
-            recognised=recognised_entries(recognised),
-            fields=fields,
-            inputs=input_entries(studies),
-            settings=settings,
-            experiment=experiment,
-            read_from=read_from,
-            omitted_ids={why: list(ids) for why, ids in studies.omitted_ids.items()},
-            of_candidates=sorted(studies.of_candidates),
-            scale=list(judge.prompt.scale or ()) if judge.prompt else [],
-            served=_served(judge, writer),
-            batches=[dict(batch) for batch in session.batches],
-            effort={**asdict(session.policy), "concurrency": session.concurrency},
-            spent=SpentEntry(**spent),
-            started=started,
-            finished=now(),
-        )
+        made["notes"] = [*about_input, *about]
+        made["recognised"] = recognised_entries(recognised)
+        made["served"] = _served(judge, writer)
+        made["batches"] = [dict(batch) for batch in session.batches]
+        made["effort"] = {**asdict(session.policy), "concurrency": session.concurrency}
+        made["spent"] = SpentEntry(**spent)
+        made["finished"] = now()
+        # By now it is known what the model takes.
+        manifest = RunManifest.of_session(identified(), **made)
         summary = finish(writer, manifest, by)
     return RunResult(path, summary, progress)
 

@@ -37,6 +37,7 @@ from judge.service import (
     moving_routes,
     readings,
     runs,
+    screen_routes,
 )
 from judge.service.catalogue import Catalogue
 from judge.service.comparisons import Comparisons
@@ -127,6 +128,7 @@ def api(settings: ServiceSettings) -> FastAPI:
         moving_routes,
         readings,
         comparison_routes,
+        screen_routes,
     ):
         app.include_router(module.routes)
     app.include_router(routes)
@@ -315,11 +317,13 @@ def _runs_page() -> Response:
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: ServiceDep) -> Response:
-    name = service.catalogue.find(run).id
-    address = quote(name, safe="")
-    if run != name:  # it was renamed
+    entry = service.catalogue.find(run)
+    address = quote(entry.id, safe="")
+    if run != entry.id:  # it was renamed
         return RedirectResponse(f"/runs/{address}", 303)
-    return _shell(RESULTS, name, f"run/{address}")
+    # Its page is another one until the run is finished.
+    view = "" if entry.is_finished else "live"
+    return _shell(RESULTS, entry.id, f"run/{address}", view)
 
 
 @routes.get("/compare")
@@ -350,10 +354,15 @@ def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     raise ProblemError(404, "no such file")
 
 
-def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
+def _shell(
+    frontend: Frontend, run: str = "", source: str = "", view: str = ""
+) -> Response:
     asset = f"/assets/{frontend.digest}"
+    about = f'data-run="{escape(run)}" data-source="{escape(source)}"'
+    if view:
+        about += f' data-view="{view}"'
     return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
+<html lang="en" data-mode="service" {about}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -44,12 +44,12 @@ def checked(ledger: Ledger, arguments: Sequence[str]) -> dict[str, Any]:
         expected = forecast(session, asked)
         concurrency = session.concurrency
     description = described(asked)
-    facts = [["judge", described_judge(session.judge)], *preview(description)]
+    facts = [("judge", described_judge(session.judge)), *preview(description)]
     price = None
     if expected is None:
-        facts.append(["price", "none: the judge answers in the service itself"])
+        facts.append(("price", "none: the judge answers in the service itself"))
     else:
-        facts += [list(fact) for fact in expected.facts(concurrency).items()]
+        facts += expected.facts(concurrency).items()
         price = {
             "requests": expected.requests,
             "cached": expected.cached,
@@ -62,7 +62,10 @@ def checked(ledger: Ledger, arguments: Sequence[str]) -> dict[str, Any]:
     return {
         "studies": description,
         "price": price,
-        "shown": {"facts": facts, "warnings": warnings},
+        "shown": {
+            "facts": [{"name": name, "value": value} for name, value in facts],
+            "warnings": warnings,
+        },
     }
 
 

@@ -6,8 +6,13 @@ runs; the run is written beside `.jobs`, in a folder of the same name:
     job.json       the request, never changed; locked by the service that does it
     files/         the uploaded files under the client's names, until the run is finished
     progress.json  the latest counts
+    begun.json, annotations.jsonl  what the run has written so far (judge.running.underway)
     log            what the command wrote
+    stop           a byte for each time that somebody asked to stop it
     state.json     that it was stopped or has failed, and why
+
+Several services may have the same folder of runs. The one that does a run holds the lock of its
+`job.json`; any of them may be asked to stop it, and the run's own process looks for that.
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ import json
 import os
 import re
 import shutil
-import signal
 from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +30,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from judge import backends, jsonio, prompts, rubrics
+from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.backends.hosted import EFFORT
 from judge.cli.command_line import arguments_of
@@ -36,28 +40,35 @@ from judge.files import (
     is_regular,
     lock_when_free,
     open_regular,
+    try_lock,
     write_regular,
 )
 from judge.run_files.entries import Moment
 from judge.run_files.manifest import MANIFEST
 from judge.run_settings import ColumnSettings, OpenSettings, RunSettings
+from judge.running.progress import Progress
 from judge.running.settings import judge_settings
+from judge.running.underway import PROGRESS, forget_begun, read_progress
+from judge.service.run_models import State
 from judge.service.settings import JOBS, ServiceSettings
-from judge.service.worker import worker
+from judge.service.worker import STOP, worker
 from judge.types import JudgeError
 
-QUEUED, RUNNING, STOPPED, FAILED, FINISHED = (
-    "queued",
-    "running",
-    "stopped",
-    "failed",
-    "finished",
-)
-UNFINISHED = (QUEUED, RUNNING)
+QUEUED: State = "queued"
+RUNNING: State = "running"
+STOPPED: State = "stopped"
+FAILED: State = "failed"
+FINISHED: State = "finished"
+UNFINISHED: tuple[State, ...] = (QUEUED, RUNNING)
 FILES, JOB = "files", "job.json"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
-_STATE, _PROGRESS, _LOG = "state.json", "progress.json", "log"
-_MAX_RUNNING, _STOPPED_ITSELF = 2, 3
+_STATE, _LOG = "state.json", "log"
+_MAX_RUNNING = 2
+# Exit codes of the command `judge`.
+_WRONG_INPUT, _STOPPED_ITSELF = 2, 3
+_BY_A_READER = "stopped by a reader"
+# What the command line calls an option, the form and the API call by another name.
+_OPTION = re.compile(r"--column (id|candidate|reference|class|patient|prior)\b")
+_IN_FORM = {"id": "ID", "candidate": "report"}
 # When the service ends, the command saves the answers under way for five seconds.
 _POLL_SECONDS, _SHUTDOWN_SECONDS = 0.5, 20.0
 # The command's last line: an error to fix, or why it stopped.
@@ -238,36 +249,73 @@ class Job:
         """The folder of the run."""
         return self.path.parent.parent / self.path.name
 
-    def state(self) -> tuple[str, str | None]:
-        """Return the state and, of a run that was stopped or has failed, the reason."""
+    def status(self) -> JobStatus:
+        """Return the state, and of a run that was stopped or has failed the reason."""
         if is_regular(self.run / MANIFEST):
-            return FINISHED, None
-        if not os.path.lexists(self.path / _STATE):
-            return (RUNNING if os.path.lexists(self.path / _PROGRESS) else QUEUED), None
-        try:
-            end = _End.model_validate_json(_bytes_of(self.path / _STATE))
-        except (OSError, ValueError):
-            return FAILED, "its state cannot be read"
-        return end.state, end.detail
+            return JobStatus(FINISHED)
+        if os.path.lexists(self.path / _STATE):
+            try:
+                end = _End.model_validate_json(_bytes_of(self.path / _STATE))
+            except (OSError, ValueError):
+                return JobStatus(FAILED, "its state cannot be read")
+            return JobStatus(end.state, end.detail, is_final=end.is_final)
+        if os.path.lexists(self.path / PROGRESS):
+            return JobStatus(RUNNING, is_stopping=self.is_asked_to_stop)
+        if self.is_asked_to_stop:
+            return JobStatus(STOPPED, _BY_A_READER)
+        return JobStatus(QUEUED)
 
-    def progress(self) -> dict[str, Any] | None:
+    @property
+    def is_asked_to_stop(self) -> bool:
+        """Whether somebody asked to stop it since it was started or resumed."""
+        return os.path.lexists(self.path / STOP)
+
+    def ask_to_stop(self) -> None:
+        """Ask whoever does it to stop it; a second time, at once."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with os.fdopen(descriptor_of(self.path / STOP, flags), "wb") as file:
+            file.write(b".")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no service does it, and no process of one that has ended."""
+        try:
+            with open_regular(self.path / JOB) as lock:
+                return try_lock(lock.fileno())
+        except OSError:
+            return False
+
+    def progress(self) -> Progress | None:
         """Return the latest counts, None where there are none."""
-        try:
-            progress = jsonio.read(_bytes_of(self.path / _PROGRESS))
-        except (OSError, ValueError):
-            return None
-        return progress if progress and isinstance(progress, dict) else None
+        return read_progress(self.path)
 
-    def end(self, state: str, detail: str) -> None:
-        """Record that it was stopped or has failed."""
+    def end(self, state: str, detail: str, *, is_final: bool = False) -> None:
+        """Record that it was stopped or has failed; `is_final` where it would fail again."""
         aside = self.path / f"{_STATE}.new"
-        write_regular(aside, json.dumps({"state": state, "detail": detail}).encode())
+        end = {"state": state, "detail": detail, "is_final": is_final}
+        write_regular(aside, json.dumps(end).encode())
         aside.replace(self.path / _STATE)
 
     def reset(self) -> None:
         """Remove its progress and the record of its end."""
-        for name in (_PROGRESS, _STATE, _LOG):
+        # The wish to stop it goes last: what is seen in between is a run that was stopped.
+        for name in (PROGRESS, _STATE, _LOG, STOP):
             (self.path / name).unlink(missing_ok=True)
+        forget_begun(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """The state of a job: `detail` says why it was stopped or has failed.
+
+    `is_final` where the same files and options fail again, `is_stopping` where a run that goes on
+    was asked to stop.
+    """
+
+    state: State
+    detail: str | None = None
+    is_final: bool = False
+    is_stopping: bool = False
 
 
 class _End(BaseModel):
@@ -275,6 +323,7 @@ class _End(BaseModel):
 
     state: Literal["stopped", "failed"]
     detail: str
+    is_final: bool = False
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -298,32 +347,35 @@ class Jobs:
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
         self._turn = asyncio.Semaphore(_MAX_RUNNING)
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._processes: dict[str, Process] = {}
-        self._stopped: set[str] = set()
+        self._tasks: dict[Path, asyncio.Task[None]] = {}
+        self._processes: dict[Path, Process] = {}
 
     def start_all(self) -> None:
         """Start all that an earlier service left unfinished."""
         for runs in self._settings.runs:
             for job in list_jobs(runs):
-                if job.state()[0] in UNFINISHED:
+                if job.status().state in UNFINISHED:
                     self.start(job)
 
     def start(self, job: Job) -> None:
         """Do a run as soon as it is its turn."""
-        self._tasks[job.id] = asyncio.create_task(self._do(job))
+        self._tasks[job.path] = asyncio.create_task(self._do(job))
 
     async def stop(self, job: Job) -> None:
-        """Stop a run as Ctrl-C does: answers under way are saved; a second time at once."""
-        process = self._processes.get(job.id)
-        task = self._tasks.get(job.id)
-        if process:
-            self._stopped.add(job.id)
-            process.send_signal(signal.SIGINT)
-        elif task:
+        """Stop a run as Ctrl-C does: answers under way are saved; a second time at once.
+
+        Its process may be another service's: it is never said to have stopped before it has.
+        """
+        job.ask_to_stop()
+        if job.path in self._processes:
+            return
+        task = self._tasks.get(job.path)
+        if task is not None:
             task.cancel()
             await asyncio.wait([task])
-            job.end(STOPPED, "stopped by a reader")
+        if job.is_free and job.status().state == RUNNING:
+            # An earlier service began it, and nobody goes on with it.
+            job.end(STOPPED, _BY_A_READER)
 
     async def close(self) -> None:
         """Stop all runs, which go on when the service starts again."""
@@ -338,9 +390,14 @@ class Jobs:
                 await lock_when_free(lock.fileno(), pause=_POLL_SECONDS)
                 async with self._turn:
                     # Meanwhile it may have been deleted, or renamed after its end.
-                    is_there = is_regular(job.path / JOB)
-                    if is_there and job.state()[0] in UNFINISHED:
-                        await self._run(job, lock.fileno())
+                    if not is_regular(job.path / JOB):
+                        return
+                    if job.status().state not in UNFINISHED:
+                        return
+                    if job.is_asked_to_stop:
+                        job.end(STOPPED, _BY_A_READER)
+                        return
+                    await self._run(job, lock.fileno())
         except OSError as error:
             with suppress(FileNotFoundError):  # deleted
                 job.end(FAILED, f"the run cannot be done: {error.strerror}")
@@ -353,15 +410,13 @@ class Jobs:
             return
         fault = await asyncio.to_thread(job.request.fault, self._settings)
         if fault:
-            job.end(FAILED, fault)
+            job.end(FAILED, fault, is_final=True)
             return
         files = [job.path / FILES / name for name in job.request.files]
         if (job.path / FILES).is_symlink() or not all(map(is_regular, files)):
-            job.end(FAILED, "one of its files is no plain file")
+            job.end(FAILED, "one of its files is no plain file", is_final=True)
             return
-        self._stopped.discard(job.id)
-        write_regular(job.path / _PROGRESS, b"{}")
-        progress = str((job.path / _PROGRESS).absolute())
+        write_regular(job.path / PROGRESS, b"{}")
         ledger = json.dumps(
             self._settings.ledger(job.request.judge, job.request.max_cost)
         )
@@ -374,20 +429,39 @@ class Jobs:
                 "stderr": log,
             }
             options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
+            folders = (str(job.path.absolute()), str(job.run.absolute()))
             async with worker(
-                "run", progress, ledger, *arguments, **options
+                "run", *folders, ledger, *arguments, **options
             ) as process:
-                self._processes[job.id] = process
+                self._processes[job.path] = process
                 try:
                     code = await process.wait()
                 finally:
-                    del self._processes[job.id]
+                    del self._processes[job.path]
         if is_regular(job.run / MANIFEST):
             # The run has what is in them.
             shutil.rmtree(job.path / FILES, ignore_errors=True)
             job.reset()
             return
+        self._end(job, code)
+
+    def _end(self, job: Job, code: int) -> None:
+        """Record the end of a run whose process ended without finishing it."""
         reasons = _REASON.findall(_bytes_of(job.path / _LOG).decode("utf-8", "replace"))
-        detail = reasons[-1] if reasons else f"its process ended with exit code {code}"
-        was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
-        job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))
+        if reasons:
+            detail = _OPTION.sub(_in_form, self._settings.hide_folders(reasons[-1]))
+        elif job.is_asked_to_stop:
+            detail = _BY_A_READER
+        else:
+            detail = f"its process ended with exit code {code}"
+        if code == _STOPPED_ITSELF or job.is_asked_to_stop:
+            job.end(STOPPED, detail)
+            return
+        # What cannot be read or asked before the first study fails the next time as well.
+        is_final = code == _WRONG_INPUT and job.progress() is None
+        job.end(FAILED, detail, is_final=is_final)
+
+
+def _in_form(found: re.Match[str]) -> str:
+    role = found[1]
+    return f"the {_IN_FORM.get(role, role)} column ({role}_field)"

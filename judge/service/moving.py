@@ -22,9 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.files import (
-    WRITING,
     descriptor_of,
-    is_regular,
+    is_being_written,
     is_there,
     open_regular,
     try_lock,
@@ -42,6 +41,7 @@ from judge.service.catalogue import (
 )
 from judge.service.comparisons import Comparisons
 from judge.service.jobs import Job
+from judge.service.run_names import NAME
 from judge.service.settings import JOBS, ServiceSettings
 from judge.text import counted, harmless
 
@@ -88,7 +88,7 @@ class RunMoves:
 
     def rename(self, name: str, new: str) -> RunEntry:
         """Give a finished run another name; raises `ProblemError` where it must not have it."""
-        if not jobs.NAME.fullmatch(new):
+        if not NAME.fullmatch(new):
             raise ProblemError(
                 422, f"{harmless(new)!r} cannot be a run's name: {_ALLOWED}"
             )
@@ -202,9 +202,7 @@ class RunMoves:
 
     def _check_home(self, entry: RunEntry, done: str) -> None:
         """Raise `ProblemError` for a run that the service shows, and that is not its own."""
-        folders = [folder.absolute() for folder in self.settings.runs]
-        named = [folder.absolute() for folder in self.settings.named]
-        if entry.path in named or entry.path.parent not in folders:
+        if not self.catalogue.is_own(entry):
             raise ProblemError(
                 409,
                 f"the run {entry.id} cannot be {done} here, since the command judge serve names "
@@ -214,11 +212,11 @@ class RunMoves:
     def _check_idle(self, entry: RunEntry) -> None:
         """Raise `ProblemError` where a run is being judged, written, compared or read."""
         shown = f"the run {entry.id}"
-        if entry.job is not None and entry.job.state()[0] in jobs.UNFINISHED:
+        if entry.job is not None and entry.job.status().state in jobs.UNFINISHED:
             raise ProblemError(
                 409, f"{shown} is being judged: stop it first, or wait for its end"
             )
-        if _is_being_written(entry.path):
+        if is_being_written(entry.path):
             raise ProblemError(
                 409, f"{shown} is being written by another process; wait for its end"
             )
@@ -285,20 +283,6 @@ def _job_at_rest(job: Job | None, name: str) -> Iterator[None]:
                 )
             time.sleep(_PAUSE)
         yield
-
-
-def _is_being_written(run: Path) -> bool:
-    """Whether a command has the lock of a run's folder, as `staging_folder` takes it."""
-    file = run / WRITING / "lock"
-    if not is_regular(file):
-        return False
-    try:
-        with open_regular(file) as lock:
-            return not try_lock(lock.fileno())
-    except FileNotFoundError:  # it has ended since
-        return False
-    except OSError:
-        return True
 
 
 def _make_folder(path: Path) -> None:

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge.service.catalogue import TRASH_ID, trashed_runs
 from judge.service.jobs import Short
-from judge.service.service import RunId, ServiceDep, as_json
+from judge.service.run_models import ShownRun, TrashedRunShown, TrashList
+from judge.service.service import RunId, ServiceDep, as_answer
 
 routes = APIRouter(tags=["runs"])
 
@@ -37,7 +38,7 @@ class NewName(BaseModel):
     )
 
 
-@routes.post("/v1/runs/{run}/rename")
+@routes.post("/v1/runs/{run}/rename", response_model=ShownRun)
 def rename_run(run: RunId, new: NewName, service: ServiceDep) -> Response:
     """Give a finished run another name; addresses with the old name lead to it from now on.
 
@@ -45,27 +46,27 @@ def rename_run(run: RunId, new: NewName, service: ServiceDep) -> Response:
     where the run has been renamed meanwhile.
     """
     entry = service.moves.rename(run, new.name)
-    return as_json(service.catalogue.describe(entry))
+    return as_answer(service.catalogue.describe(entry))
 
 
-@routes.delete("/v1/runs/{run}")
+@routes.delete("/v1/runs/{run}", response_model=TrashedRunShown)
 def delete_run(run: RunId, service: ServiceDep) -> Response:
     """Move a run to the trash, with its reviews and readings; returns its `id` there.
 
     409 where the run is being judged, read or compared.
     """
-    return as_json(service.moves.delete(run).plain())
+    return as_answer(service.moves.delete(run).shown())
 
 
-@routes.get("/v1/trash")
+@routes.get("/v1/trash", response_model=TrashList)
 def list_trash(service: ServiceDep) -> Response:
-    """List the `runs` in the trash, those deleted last first: `id`, `name` and `deleted`."""
+    """List the runs in the trash, those deleted last first."""
     runs = trashed_runs(service.settings.runs)
-    return as_json({"runs": [run.plain() for run in runs]})
+    return as_answer(TrashList(runs=[run.shown() for run in runs]))
 
 
-@routes.post("/v1/trash/{trashed}/restore")
+@routes.post("/v1/trash/{trashed}/restore", response_model=ShownRun)
 def restore_run(trashed: _TrashId, service: ServiceDep) -> Response:
     """Move a run back from the trash to where it was; 409 where its name is taken."""
     entry = service.moves.restore(trashed)
-    return as_json(service.catalogue.describe(entry))
+    return as_answer(service.catalogue.describe(entry))

@@ -36,9 +36,29 @@ from judge.report_sections import SECTION_NAMES
 from judge.run_files.study_record import ANNOTATIONS
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
-from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.catalogue import OpenRun, RunEntry, trashed_runs
 from judge.service.jobs import Short
-from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
+from judge.service.run_models import (
+    JudgeChoice,
+    JudgeList,
+    LiveRun,
+    RubricChoice,
+    RubricList,
+    RunCheck,
+    RunDetails,
+    RunList,
+    ShownRun,
+    look_again_after,
+)
+from judge.service.service import (
+    JSON,
+    ReaderName,
+    RunId,
+    Service,
+    ServiceDep,
+    as_answer,
+    as_json,
+)
 from judge.service.settings import JOBS, Ledger, ServiceSettings
 from judge.study.reviews import (
     COMMENT,
@@ -48,7 +68,6 @@ from judge.study.reviews import (
     Event,
     ReviewVerdict,
 )
-from judge.study.view import judged_view
 from judge.types import JudgeError
 
 _MAX_NAME = 200
@@ -64,9 +83,9 @@ _FILES = {
 routes = APIRouter(tags=["runs"])
 
 
-@routes.get("/v1/rubrics")
+@routes.get("/v1/rubrics", response_model=RubricList)
 def list_rubrics() -> Response:
-    """List the rubrics: `name`, `title`, `summary` and `prompts`; and the `sections` of reports."""
+    """List the rubrics, the prompts that each can have, and the sections of reports."""
     by_rubric: dict[str, list[str]] = {}
     for name, loaded in prompts.every(os.environ):
         if not isinstance(loaded, JudgeError):
@@ -75,42 +94,40 @@ def list_rubrics() -> Response:
     for name in rubrics.names():
         rubric = rubrics.load(name)
         listed.append(
-            {
-                "name": rubric.name,
-                "title": rubric.title,
-                "summary": rubric.summary,
-                "prompts": by_rubric.get(rubric.name, []),
-            }
+            RubricChoice(
+                name=rubric.name,
+                title=rubric.title,
+                summary=rubric.summary,
+                prompts=by_rubric.get(rubric.name, []),
+            )
         )
-    return as_json({"rubrics": listed, "sections": SECTION_NAMES})
+    return as_answer(RubricList(rubrics=listed, sections=list(SECTION_NAMES)))
 
 
-@routes.get("/v1/judges")
+@routes.get("/v1/judges", response_model=JudgeList)
 def list_judges(service: ServiceDep) -> Response:
-    """List the judges that the service's owner allows, each with what may be chosen of it.
-
-    `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
-    count at their most. `efforts` are reasoning efforts, the least first; `tiers` service tiers.
-    `label` has name and budget in words.
-    """
+    """List the judges that the service's owner allows, each with what may be chosen of it."""
     judges = []
     for name in service.settings.allowed:
         ledger, left = Ledger(*service.settings.ledger(name)), None
         with closing(ledger), suppress(JudgeError):  # a run says why it cannot be read
             left = ledger.left()
         choices = backends.choices_of(name, service.settings.judges.get(name))
+        tiers = []
+        if FLEX in choices.service_tiers:
+            tiers.append(FLEX)
         judges.append(
-            {
-                "name": name,
-                "label": _judge_label(name, ledger.limit, left),
-                "built_in": name == LEXICON,
-                "budget": ledger.limit,
-                "left": left,
-                "efforts": choices.efforts,
-                "tiers": [FLEX] if FLEX in choices.service_tiers else [],
-            }
+            JudgeChoice(
+                name=name,
+                label=_judge_label(name, ledger.limit, left),
+                built_in=name == LEXICON,
+                budget=ledger.limit,
+                left=left,
+                efforts=list(choices.efforts),
+                tiers=tiers,
+            )
         )
-    return as_json({"judges": judges})
+    return as_answer(JudgeList(judges=judges))
 
 
 def _judge_label(name: str, budget: float | None, left: float | None) -> str:
@@ -133,19 +150,22 @@ class RunForm(jobs.RunOptions):
     refs: UploadFile | None = None
 
 
-@routes.get("/v1/runs")
+@routes.get("/v1/runs", response_model=RunList)
 def list_runs(service: ServiceDep) -> Response:
-    """List the runs, the newest first: those under way, those that ended, those of the owner.
-
-    `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
-    `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
-    """
+    """List the runs, the newest first, those under way among them, and those in the trash."""
     runs = [*map(service.catalogue.describe, service.catalogue.entries())]
-    runs.sort(key=lambda run: str(run.get("started") or ""), reverse=True)
-    return as_json({"runs": runs})
+    runs.sort(key=lambda run: run.started or "", reverse=True)
+    deleted = [run.shown() for run in trashed_runs(service.settings.runs)]
+    listed = RunList(
+        runs=runs,
+        deleted=deleted,
+        trash_text=f"Trash ({len(deleted):,})",
+        look_again_after=look_again_after(runs),
+    )
+    return as_answer(listed)
 
 
-@routes.post("/v1/runs", status_code=201)
+@routes.post("/v1/runs", status_code=201, response_model=ShownRun)
 async def start_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")],
     request: Request,
@@ -161,10 +181,10 @@ async def start_run(
     job = await asyncio.to_thread(_create, form, service.settings)
     service.jobs.start(job)
     described = service.catalogue.describe(RunEntry(job.id, job.run, job))
-    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
+    return as_answer(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
-@routes.post("/v1/runs/check")
+@routes.post("/v1/runs/check", response_model=RunCheck)
 async def check_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")],
     request: Request,
@@ -172,16 +192,14 @@ async def check_run(
 ) -> Response:
     """Say what a run of these files and options would judge, and what it may cost; nothing starts.
 
-    The fields are those of `POST /v1/runs`. `studies` has what was read from which fields, `price`
-    the requests and the US dollars (null for a judge that sends none, and for a price that is not
-    known), `shown` all of it in words, with `warnings` where a limit of cost may be reached. 422
+    The fields are those of `POST /v1/runs`. `studies` has what was read from which fields. 422
     where the run would fail.
     """
     await _check_form(form, request, service)
     with ExitStack() as kept:
         saved = await asyncio.to_thread(_saved, form, service.settings, kept)
         found = await service.checks.check(saved.request, saved.path / jobs.FILES)
-    return Response(found, media_type=JSON)
+    return as_answer(RunCheck.model_validate_json(found))
 
 
 async def _check_form(form: RunForm, request: Request, service: Service) -> None:
@@ -264,31 +282,69 @@ def _clean_name(name: str) -> str:
     return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore") or "reports.json"
 
 
-@routes.get("/v1/runs/{run}")
+@routes.get("/v1/runs/{run}", response_model=RunDetails)
 def show_run(run: RunId, service: ServiceDep) -> Response:
     """Show `run` as in the list; of a finished one also its `summary`."""
     entry = service.catalogue.find(run)
-    shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
+    shown = service.catalogue.describe(entry)
+    summary = None
     if entry.is_finished:
-        shown["summary"] = service.catalogue.open(run)[1].summary().plain()
-    return as_json(shown)
+        summary = service.catalogue.open(run)[1].summary().plain()
+    return as_answer(RunDetails(run=shown, summary=summary))
 
 
-@routes.post("/v1/runs/{run}/stop")
+@routes.get("/v1/runs/{run}/progress", response_model=LiveRun)
+def show_progress(run: RunId, service: ServiceDep) -> Response:
+    """Show how far a run is, and what is known of it so far: no result of the run.
+
+    `preliminary` is null for a run that is finished, and for one that has not begun.
+    """
+    entry = service.catalogue.find(run)
+    shown, known = service.catalogue.live(entry)
+    again = look_again_after([shown])
+    return as_answer(LiveRun(run=shown, preliminary=known, look_again_after=again))
+
+
+@routes.get("/v1/runs/{run}/progress/study", response_model=RunStudy)
+def show_study_so_far(
+    run: RunId,
+    service: ServiceDep,
+    row: Annotated[int, InQuery(ge=0, le=2**40)],
+) -> Response:
+    """Show one of the first studies of a run that is not finished, by its `row` from 0."""
+    entry = service.catalogue.find(run)
+    if entry.is_finished:
+        raise ProblemError(
+            409, f"the run {run} is finished: ask for its study by its id"
+        )
+    return as_answer(service.catalogue.study_so_far(entry, row))
+
+
+@routes.post("/v1/runs/{run}/stop", response_model=ShownRun)
 async def stop_run(run: RunId, service: ServiceDep) -> Response:
-    """Stop a run in order: what is under way is collected, what was answered is kept."""
+    """Stop a run in order: what is under way is collected, what was answered is kept.
+
+    A second time it stops at once. It is `running` until its process has ended.
+    """
     entry, job = _job(service, run, jobs.UNFINISHED)
     await service.jobs.stop(job)
-    return as_json(service.catalogue.describe(entry))
+    return as_answer(service.catalogue.describe(entry))
 
 
-@routes.post("/v1/runs/{run}/resume")
+@routes.post("/v1/runs/{run}/resume", response_model=ShownRun)
 async def resume_run(run: RunId, service: ServiceDep) -> Response:
-    """Let a run that was stopped or has failed go on; no answer is asked for again."""
+    """Let a run that was stopped or has failed go on; no answer is asked for again.
+
+    409 where nothing was judged, and the same files and options would fail again.
+    """
     entry, job = _job(service, run, (jobs.STOPPED, jobs.FAILED))
+    if job.status().is_final:
+        raise ProblemError(
+            409, f"nothing of the run {run} was judged: start a new run instead"
+        )
     job.reset()
     service.jobs.start(job)
-    return as_json(service.catalogue.describe(entry))
+    return as_answer(service.catalogue.describe(entry))
 
 
 def _job(
@@ -297,7 +353,7 @@ def _job(
     entry = service.catalogue.find(run)
     if entry.job is None:
         raise ProblemError(409, f"the run {run} was not started by a service")
-    state, _ = entry.job.state()
+    state = entry.job.status().state
     if state not in states:
         raise ProblemError(409, f"the run {run} is {state}")
     return entry, entry.job
@@ -390,7 +446,6 @@ class StudyAnswer(PageModel):
     row: int
     study: RunStudy
     asked: AskedQuestion
-    view: dict[str, Any]
 
 
 StudyPlace = Annotated[int | None, InQuery(ge=0, le=2**40)]
@@ -413,7 +468,6 @@ def show_study(
         row=place,
         study=run_study(record, opened.rubric),
         asked=opened.asked.about(record),
-        view=judged_view(record, opened.rubric),
     )
     return Response(page_json(answer), media_type=JSON)
 

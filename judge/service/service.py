@@ -14,7 +14,7 @@ from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 from starlette.exceptions import HTTPException
 
 from judge import jsonio
@@ -77,6 +77,13 @@ def as_json(
     """Return `data` as JSON; dates and the like are written as text."""
     text = json.dumps(data, default=str, allow_nan=False, separators=(",", ":"))
     return Response(text, status, headers, media_type=JSON)
+
+
+def as_answer(
+    model: BaseModel, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """Return an answer whose form the API documents, as JSON."""
+    return Response(model.model_dump_json(), status, headers, media_type=JSON)
 
 
 def as_problem(

@@ -1,9 +1,9 @@
 """Processes of a service: each run and each comparison has one of its own.
 
 When the service ends, also by a kill, their standard input ends, and so do they. The task
-`run PROGRESS LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `check
+`run JOB RUN LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `check
 LEDGER ARGUMENT...` prints what that would judge; `compare FOLDER` writes the pieces of the
-comparison in `request.json`. The last two print what is wrong.
+comparison in `request.json`, or those of one of its screens. The last two print what is wrong.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.files import write_regular
 from judge.service import ProblemError
 from judge.types import JudgeError
 
@@ -36,6 +35,9 @@ _ALLOWS = {
     "references": "allow different references",
 }
 _ALLOWS_STUDIES = "allow different studies"
+STOP = "stop"
+"""The file in the folder of a job that has a byte for each time somebody asked to stop its run."""
+_LOOK_SECONDS = 0.25
 
 
 @asynccontextmanager
@@ -120,26 +122,43 @@ def _end_with_service() -> None:
     os.kill(os.getpid(), signal.SIGTERM)  # a run saves the answers under way
 
 
-def _run(progress_file: str, ledger: str, *arguments: str) -> None:
+def _run(job_folder: str, run_folder: str, ledger: str, *arguments: str) -> None:
     from judge.cli import main as judge
     from judge.cli.progress import Owner
+    from judge.running.underway import keep_begun, progress_text, write_progress
     from judge.service.settings import Ledger
 
-    path = Path(progress_file)
-    last = ""
+    job = Path(job_folder)
+    run = Path(run_folder)
+    threading.Thread(target=_stop_when_asked, args=(job,), daemon=True).start()
+    is_kept = False
+    last = b""
 
     def tick(progress: Progress) -> None:
-        nonlocal last
-        now = asdict(progress)
-        del now["sentences"]  # as long as there are failed studies
-        counts = json.dumps(now)
+        nonlocal is_kept, last
+        counts = progress_text(progress)
         if counts != last:
             last = counts
-            aside = path.with_suffix(".new")
-            write_regular(aside, counts.encode())
-            aside.replace(path)
+            write_progress(job, progress)
+        # Also those who look at the run after it was stopped see its first studies.
+        if not is_kept:
+            is_kept = keep_begun(run, job)
 
     judge([*arguments], prog_name="judge", obj=Owner(Ledger(*json.loads(ledger)), tick))
+
+
+def _stop_when_asked(job: Path) -> None:
+    """Press Ctrl-C in this process each time that a service, whichever, asks to stop its run."""
+    n_seen = 0
+    while True:
+        try:
+            n_asked = (job / STOP).lstat().st_size
+        except OSError:
+            n_asked = 0
+        if n_asked > n_seen:
+            n_seen = n_asked
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(_LOOK_SECONDS)
 
 
 def _check(ledger: str, *arguments: str) -> None:
@@ -159,22 +178,35 @@ def _compare(folder: str) -> None:
     from judge.comparing.comparison import Remedies, compare_runs
     from judge.comparing.run_names import named_apart
     from judge.pages.comparison import ComparisonPage
+    from judge.pages.meeting import address_in_service
+    from judge.pages.screens import Screens
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())
     runs = [RunChoice(Path(run["path"]), run["id"]) for run in request["runs"]]
+    screen = request.get("screen")
+    how: Resampling | None = Resampling()
+    if screen is not None:
+        # A screen shows no tests, which take longest.
+        how = None
     try:
         compared, comparison = compare_runs(
             # A client names runs, not models: two runs of one model are told apart here.
             named_apart(runs),
-            Resampling(),
+            how,
             by=[field.strip() for field in request["by"].split(",") if field.strip()],
             common=request["common"],
             allow=request["allow"],
             remedies=Remedies(allow=_ALLOWS, common=_ALLOWS_STUDIES),
             patient_field=request["patient_field"] or None,
         )
-        pieces = dict(ComparisonPage.of(compared, comparison).pieces())
+        screens = Screens(compared, comparison, address_in_service)
+        if screen == "meeting":
+            pieces = dict(screens.meeting_pieces())
+        elif screen == "disagreements":
+            pieces = dict(screens.disagreement_pieces())
+        else:
+            pieces = dict(ComparisonPage.of(compared, comparison).pieces())
     except JudgeError as error:
         print(error)
         sys.exit(REFUSED)

@@ -255,6 +255,11 @@ def _n_common(left: Sequence[str], i: int, right: Sequence[str], j: int) -> int:
     return longest
 
 
+def naming_words(text: str) -> frozenset[str]:
+    """Return the words of `text` that can stand for a finding by themselves, in lower case."""
+    return frozenset(filter(_is_distinctive, _tokens(text)))
+
+
 def _says_something(token: str) -> bool:
     return token[0].isalnum() and token not in COMMON
 

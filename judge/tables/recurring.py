@@ -13,7 +13,7 @@ from judge.tables.kinds import Kind
 from judge.tables.run import run_document
 from judge.text import counted
 
-_OTHER = "(other)"
+OTHER = "(other)"
 _Error = Mapping[str, Any]
 
 
@@ -26,7 +26,7 @@ def recurring_document(
     rubric = recurring.rubric
     n = counted(data["min_studies"], "study", "studies")
     of_scored = f"of {data['n_scored']:,} scored"
-    read = f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named"
+    read = f"as {data['findings_by']} reads the error's text; {OTHER}: no known finding named"
     codes = "kind"
     if rubric.codes:
         codes = rubric.codes.label
@@ -146,5 +146,5 @@ def _of_pair(error: _Error) -> _Error:
 
 
 def _named(error: _Error) -> dict[str, Any]:
-    finding = error["finding"] or _OTHER
+    finding = error["finding"] or OTHER
     return {**error, "category": error["category_label"], "finding": finding}

@@ -155,7 +155,7 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
     assert made.exit_code == 0, made.stderr
     spec = json.loads(Path("f/scores_green.vl.json").read_text("utf-8"))
     assert {row["name"] for row in spec["data"]["values"]} == set(runs)
-    made = invoke("page", *runs, "--only", "ranks", "--out", "p.html")
+    made = invoke("page", *runs, "--draw", "ranks", "--out", "p.html")
     assert made.exit_code == 0, made.stderr
     assert Path("p.html").read_text("utf-8").count('id="data-figure-') == 1
     readings = EXAMPLES / "readers" / "readings.csv"

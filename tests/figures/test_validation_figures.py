@@ -144,13 +144,13 @@ def test_what_cannot_be_drawn_is_said() -> None:
 def test_only_is_checked_before_anything_is_read(
     invoke: Invoke, tmp_path: Path
 ) -> None:
-    done = invoke("validate", "none", "--readers", "none", "--only", "boxes")
+    done = invoke("validate", "none", "--readers", "none", "--draw", "boxes")
     assert done.exit_code == 2
     assert "agreement, limits, counts" in done.stderr
-    done = invoke("validate", "none", "--readers", "none", "--only", "limits")
-    assert "--only goes with --figures" in done.stderr
-    done = invoke("compare", "none", "--figures", "f", "--only", "boxes,limit")
+    done = invoke("validate", "none", "--readers", "none", "--draw", "limits")
+    assert "--draw goes with --figures" in done.stderr
+    done = invoke("compare", "none", "--figures", "f", "--draw", "boxes,limit")
     assert "scores, rates, errors, ranks, correlations, boxes" in done.stderr
-    done = invoke("compare", EXAMPLES, "--only", "boxes")
-    assert "--only goes with --figures" in done.stderr
+    done = invoke("compare", EXAMPLES, "--draw", "boxes")
+    assert "--draw goes with --figures" in done.stderr
     assert not list(tmp_path.iterdir())

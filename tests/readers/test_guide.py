@@ -13,6 +13,7 @@ import pytest
 from support import ROOT, TOYS
 
 from judge import JudgeError, plugins, prompts, rubrics
+from judge.pages.reading import reading_queue
 from judge.readers.annotation_store import MarkedItem, why_unreadable
 from judge.readers.guide import (
     PAGE_KEYS,
@@ -23,6 +24,7 @@ from judge.readers.guide import (
     quoted,
 )
 from judge.readers.practice import feedback
+from judge.rubrics.derived import Aggregation
 from judge.types import Edit
 
 READABLE = [
@@ -77,6 +79,16 @@ def test_no_two_keys_of_the_page_differ_by_case_alone(name: str) -> None:
     for facet in found.errors.facets:
         for label in found.rubric.facet(facet).labels:
             assert label.modality or (facet, label.name) in found.keys
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_a_reader_of_a_panels_run_is_not_told_its_judges(name: str) -> None:
+    panel = Aggregation("judge", "majority", ("gpt-6-luna", "lexicon"))
+    found = guide_of(panel.rubric(rubrics.load(name)))
+    assert "said_by" not in {facet.name for facet in found.facets}
+    shown = reading_queue(found, ["ex-001"], {}).model_dump_json()
+    assert "gpt-6-luna" not in shown
+    assert feedback(found, found.practice[0], []).remarks
 
 
 def test_a_key_of_the_page_is_no_key_of_a_label() -> None:

@@ -263,6 +263,9 @@ def test_file_and_service_show_the_same(
 def test_a_link_that_asks_for_what_is_not_there_says_so(
     page: Page, made: Path, service: Served
 ) -> None:
+    odd = "offset=-5&sort=nothing&descending=x&facet.none=a"
+    show(page, f"{(made / 'green.html').as_uri()}#{odd}")
+    settle(page, 15)
     show(page, f"{(made / 'green.html').as_uri()}#min.green=abc&class=odd&sort=nothing")
     assert "No study matches" in page.inner_text("#list")
     page.click("text=Reset")
@@ -291,6 +294,36 @@ def test_what_was_asked_is_shown(page: Page, made: Path, service: Served) -> Non
         shown = page.inner_text(".answer")
         for message in question:
             assert " ".join(message.content.split()) in " ".join(shown.split())
+
+
+def test_file_and_service_find_the_same(
+    page: Page, made: Path, service: Served
+) -> None:
+    """In ids, fields, both reports, errors, matched findings, explanations and why it failed."""
+    found = []
+    for start in ((made / "green.html").as_uri(), f"{service.url}/runs/green"):
+        page.goto("about:blank")
+        show(page, start)
+        of_start = []
+        for words in (
+            "EX-01",
+            "riverside",
+            "trauma\u00a0Indication",
+            "severe  CARDIOMEGALY",
+            "reference says",
+            "rules of lexicon",
+            "nothing of it",
+        ):
+            page.fill("#filter-q", words)
+            expect(page).to_have_url(re.compile(r"#q="))
+            page.wait_for_function(
+                "words => new URLSearchParams(location.hash.slice(1)).get('q') === words",
+                arg=words,
+            )
+            of_start.append(ids(page))
+        found.append(of_start)
+    assert found[0] == found[1]
+    assert [len(studies) > 0 for studies in found[0]] == [True] * 6 + [False]
 
 
 def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browserhelp import NARROW, WIDE, axe, ready, watch
+from pagemaking import HOSTILE
 from served import Served, readable, until
 from support import TOYS
 
+from judge.pages.bundle import READING, RESULTS
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import PageReading
 from judge.running.folder import RunFolder
@@ -377,6 +383,8 @@ def test_leaving_leads_to_no_score(service: Served, browser: Browser) -> None:
     (kept,) = reader.until_saved(lambda all_: all_)
     assert kept.comment == "Not finished."
     page.wait_for_selector("main:has-text('you can close this page')")
+    reader.press("u", "n", "0")
+    assert page.locator("h1:has-text('Thank you, Lea')").count() == 1
     assert page.locator("a").evaluate_all(links) == ["#main"]
     assert axe(page) == []
     page.get_by_role("button", name="Go on reading").click()
@@ -495,3 +503,61 @@ def test_the_page_fits_a_phone(service: Served, browser: Browser) -> None:
     assert bar is not None
     assert word["y"] + word["height"] <= bar["y"]
     assert axe(page) == []
+
+
+def test_the_scripts_of_the_page_ask_for_nothing_that_a_judge_said() -> None:
+    script = READING.script
+    address = r"(?:[\"'`]|\}/)/?(v1/[a-z]+|reading[a-z/]*)"
+    assert {*re.findall(address, script)} == {
+        "v1/runs",
+        "reading",
+        "reading/study",
+        "reading/practice",
+        "reading/line",
+        "readings",
+    }
+    for word in ("/reviews", "/search", "/annotations", "/data/", "overview"):
+        assert word not in script
+    assert "/reviews" in RESULTS.script
+
+
+@pytest.mark.ci
+def test_twenty_hostile_studies_are_read_by_keyboard_alone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    refs = {f"s{at:02}": f"No effusion {at}. {HOSTILE}" for at in range(20)}
+    preds = dict.fromkeys(refs, f"Small effusion. {HOSTILE}")
+    for name, reports in (("refs", refs), ("preds", preds)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(reports), "utf-8")
+    for command in (
+        ("green", "preds.json", "refs.json", "--out", "mine"),
+        ("readers", "sample", "mine", "-n", "20"),
+    ):
+        program = [sys.executable, "-m", "judge", *command]
+        # Studies that cannot be judged are read all the same.
+        subprocess.run(program, check=False, cwd=tmp_path, capture_output=True)
+    with Served(tmp_path, tmp_path / "mine") as service:
+        page = browser.new_context(viewport=WIDE).new_page()
+        seen = watch(page)
+        page.goto(f"{service.url}/read?run=mine")
+        page.keyboard.type("Kay")
+        page.keyboard.press("Enter")
+        page.locator("[data-act=skip]").click()
+        for at in range(20):
+            page.wait_for_selector(f"h2:has-text('{at + 1} of 20')")
+            if at == 0:
+                assert HOSTILE in page.inner_text(".candidate .words")
+                inert = "main :is(img, script, svg, iframe, [onerror])"
+                assert page.locator(inert).count() == 0
+            keys = ("ArrowDown", "a", "1", "g") if at % 2 else ("0",)
+            for key in keys:
+                page.keyboard.press(key)
+        page.wait_for_selector("h2:has-text('All studies are read')")
+        assert axe(page) == []
+        seen.assert_quiet()
+        assert until(
+            lambda: all(one.done for one in store.current(tmp_path / "mine").values())
+        )
+    kept = store.current(tmp_path / "mine")
+    assert len(kept) == 20
+    assert sum(len(reading.items) for reading in kept.values()) == 10

@@ -75,7 +75,7 @@ def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / JOBS / "good" / "state.json").write_text("{")
     (found,) = jobs.list_jobs(tmp_path)
     assert found.id == "good"
-    assert found.state()[0] == jobs.FAILED
+    assert found.status().state == jobs.FAILED
 
 
 def test_an_upload_may_not_unpack_to_terabytes(
@@ -179,9 +179,7 @@ def test_one_odd_run_is_a_line_of_the_list(several: Served) -> None:
         is_problem(several.client.get(f"/v1/runs/{name}"), 409)
         for path in ("/v1/runs/{}/overview", "/v1/runs/{}/study?id=ex-001"):
             assert several.client.get(path.format(name)).status_code in (200, 409)
-    assert len([name for name in listed if name.startswith("run-")]) == 1, (
-        "a name of bytes"
-    )
+    assert "bytes" in listed, "a name of bytes"
     assert "Traceback" not in several.said
 
 

@@ -240,10 +240,10 @@ def test_a_rename_that_was_cut_off_costs_nothing(
     (job / jobs.JOB).write_text(request.model_dump_json(exclude_unset=True))
     shutil.copytree(service.folder / "named" / "apart", run)
     (found,) = jobs.list_jobs(tmp_path)
-    assert found.state() == (jobs.FINISHED, None)
+    assert found.status() == jobs.JobStatus(jobs.FINISHED)
     found.end(jobs.STOPPED, "its run is called new now")
     run.rename(tmp_path / "new")
-    assert found.state() == (jobs.STOPPED, "its run is called new now")
+    assert found.status() == jobs.JobStatus(jobs.STOPPED, "its run is called new now")
 
 
 def test_a_comparison_under_way_keeps_its_runs(service: Served) -> None:
@@ -298,10 +298,12 @@ def test_the_trash_shows_only_what_was_deleted(tmp_path: Path) -> None:
     place = tmp_path / "20261128-120000-0a1b2c"
     (place / "a run").mkdir(parents=True)
     run = TrashedRun.read(place)
-    assert run.plain() == {
+    assert run.shown().model_dump() == {
         "id": place.name,
         "name": "a run",
         "deleted": "2026-11-28T12:00:00+00:00",
+        "deleted_text": "2026-11-28",
+        "restore_title": "Restore a run",
     }
     (place / "another").mkdir()
     with pytest.raises(ValueError, match="one run"):

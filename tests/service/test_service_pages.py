@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browserhelp import WIDE, Watch, axe, ready, watch
+from browserhelp import WIDE, Watch, axe, expect, ready, watch
 from served import Served, all_events, until
 from support import EXAMPLES
 
@@ -98,14 +98,87 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
     assert page.input_value("#comment") == "Ann wrote this."
     page.get_by_role("button", name="Change", exact=True).click()
     name("Bob")
-    assert page.input_value("#comment") == ""
+    expect(page.locator("#comment")).to_have_value("")
     page.fill("#comment", "Bob wrote this.")
     page.keyboard.press("Escape")
     assert until(lambda: len(comments()) == 2)
     page.get_by_role("button", name="Change", exact=True).click()
     name("Ann")
-    assert page.input_value("#comment") == "Ann wrote this."
+    expect(page.locator("#comment")).to_have_value("Ann wrote this.")
     assert comments() == [("Ann", "Ann wrote this."), ("Bob", "Bob wrote this.")]
+    seen.assert_quiet()
+
+
+def test_with_caps_lock_on_browsing_writes_nothing(service: Served, page: Page) -> None:
+    """What the keys send then: capital letters, of which none may be a verdict by case alone."""
+    seen = opened(page, f"{service.url}/runs/other#study=ex-015")
+    page.evaluate("localStorage.setItem('judge.reader', 'Cap')")
+    page.reload()
+    ready(page)
+    for key in "JDDKNNPP":
+        page.keyboard.press(f"Shift+{key}")
+    expect(page.locator("#study-title bdi")).to_have_text("ex-015")
+    page.keyboard.press("Shift+J")
+    page.keyboard.press("j")
+    assert page.locator("#study .error:focus").count() == 1
+    # A key that writes says so, and how it is taken back; the same key takes it back.
+    page.keyboard.press("Shift+W")
+    expect(page.locator("#announcer")).to_contain_text(
+        "Choose “Wrong” again to withdraw"
+    )
+    saved = page.locator(".error .tools .small", has_text="Saved: Wrong.")
+    expect(saved).to_have_count(1)
+    written = [e for e in all_events(service.folder / "other") if e.reader == "Cap"]
+    assert [event.verdict for event in written] == ["wrong"]
+    page.keyboard.press("w")
+    expect(page.locator("#announcer")).to_contain_text("verdict withdrawn")
+    expect(saved).to_have_count(0)
+    page.keyboard.press("?")
+    keys = page.locator("dialog[open] dt").all_inner_texts()
+    assert len({key.casefold() for key in keys}) == len(keys) > 8
+    assert {"r", "w", "s"} <= {*keys}
+    page.keyboard.press("Escape")
+    seen.assert_quiet()
+
+
+def test_a_comment_stays_when_nobody_says_who_is_reviewing(
+    service: Served, page: Page
+) -> None:
+    def comments() -> list[tuple[str, str]]:
+        found = all_events(service.folder / "mine")
+        return [(e.reader, e.comment) for e in found if e.study_id == "ex-004"]
+
+    seen = opened(page, f"{service.url}/runs/mine#study=ex-004")
+    page.fill("#comment", "A word of mine.")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog[open]")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    note = page.locator(".review .wrong", has_text="Not saved: who is reviewing?")
+    expect(note).to_be_visible()
+    assert page.input_value("#comment") == "A word of mine."
+    assert page.locator("dialog[open]").count() == 0
+    page.keyboard.press("Escape")  # back to the list, and into the study again
+    page.wait_for_selector("#studies:visible")
+    page.locator("#list a", has_text="ex-004").click()
+    page.wait_for_selector("#study-title")
+    assert page.input_value("#comment") == "A word of mine."
+    expect(note).to_be_visible()
+    assert comments() == []
+    page.get_by_role("button", name="Save the comment").click()
+    page.fill("#reader-name", "Dora")
+    page.keyboard.press("Enter")
+    assert until(comments) == [("Dora", "A word of mine.")]
+    expect(note).to_have_count(0)
+    assert axe(page) == []
+    # A missed error that is added can be withdrawn, where it is.
+    page.click("text=Add an error that the judge missed")
+    page.fill("#missed-text", "A rib fracture.")
+    page.get_by_role("button", name="Add", exact=True).click()
+    line = page.locator(".missed li", has_text="A rib fracture.")
+    expect(line).to_be_visible()
+    assert page.input_value("#missed-text") == ""
+    line.get_by_role("button", name="Withdraw").click()
+    expect(line).to_have_count(0)
     seen.assert_quiet()
 
 
@@ -156,11 +229,11 @@ def test_a_run_of_hostile_files_is_started_and_shown_as_text(
         page.set_input_files(f"[name={side}]", file)
     page.fill("[name=candidate_field]", "no_such_field")
     page.click("#start button.main")
-    page.wait_for_selector("#runs td:has-text('no_such_field')")
+    page.wait_for_selector("#runs .run:has-text('no_such_field')")
     page.fill("[name=candidate_field]", "")
     page.click("#start button.main")
     assert axe(page) == []
-    page.locator("tr:has(td:has-text('hostile')) a").first.click()
+    page.locator(".run:has-text('hostile'):has(input) a").first.click()
     ready(page)
     page.get_by_role("link", name=TAKEN).first.click()
     page.wait_for_selector("#study-title")
@@ -198,7 +271,7 @@ def test_a_run_is_checked_started_renamed_and_restored(
         page.fill("[name=class_field]", "site")
         page.fill("[name=model]", "alder")
         page.click("#start button.main")
-        link = page.locator("#runs tbody a")
+        link = page.locator("#runs .run:has(input) a")
         link.wait_for()
         (name,) = [run["id"] for run in service.client.get("/v1/runs").json()["runs"]]
         page.get_by_role("button", name=f"Rename {name}").click()
@@ -234,7 +307,9 @@ def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) ->
         runs = [
             run | ({"state": state} if state else {}) for run in answer.json()["runs"]
         ]
-        route.fulfill(response=answer, json={"runs": runs})
+        listed = answer.json() | {"runs": runs}
+        listed["look_again_after"] = 1 if state else None
+        route.fulfill(response=answer, json=listed)
 
     page.route("**/v1/runs", listed)
     opened(page, service.url)

@@ -209,7 +209,7 @@ def test_a_check_says_what_would_be_judged_and_starts_nothing(
     assert said["price"] is None
     assert said["studies"]["n_studies"] == 15
     assert said["studies"]["read_from"]["study_class"] == "site"
-    facts = dict(said["shown"]["facts"])
+    facts = {fact["name"]: fact["value"] for fact in said["shown"]["facts"]}
     assert (facts["section"], facts["studies"]) == ("findings", "15")
     assert said["shown"]["warnings"] == []
     # At a temperature at which nothing was asked in the tests before.
@@ -295,7 +295,8 @@ def test_what_may_be_chosen_of_judges_and_rubrics_is_listed(tmp_path: Path) -> N
         assert "endless" in is_problem(service.start_run(**form), 422)
         said = check(service, judge="gpt-6-luna", service_tier="flex").json()
         assert 0 < said["price"]["typical"] < said["price"]["worst"] < 12.5
-        assert "its key is missing: set OPENAI_API_KEY" in said["shown"]["facts"][0][1]
+        judge = said["shown"]["facts"][0]["value"]
+        assert "its key is missing: set OPENAI_API_KEY" in judge
         dear = check(service, judge="gpt-6-luna", max_cost="0.001").json()
         assert (
             "more than the limit of cost of this run ($0.001)"

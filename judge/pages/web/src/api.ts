@@ -7,6 +7,17 @@
 
 export interface Api {}
 /**
+ * Something that can be done with a run now; `title` names the run beside it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Action".
+ */
+export interface Action {
+  name: "compare" | "stop" | "resume" | "rename" | "delete";
+  label: string;
+  title: string;
+}
+/**
  * What the judge said about a study.
  *
  * `values` are numbers for the whole study, `stated_counts` the counts that GREEN states beside
@@ -338,6 +349,38 @@ export interface CheckedStudy {
   unjudged: string | null;
 }
 /**
+ * The requests of a run and the US dollars, null where the price is not known.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "CheckedPrice".
+ */
+export interface CheckedPrice {
+  requests: number;
+  cached: number;
+  typical: number | null;
+  worst: number | null;
+}
+/**
+ * A check in words: facts by their names, and limits of cost that the run may reach.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "CheckedWords".
+ */
+export interface CheckedWords {
+  facts: Fact[];
+  warnings: string[];
+}
+/**
+ * A name, and what is known.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Fact".
+ */
+export interface Fact {
+  name: string;
+  value: string;
+}
+/**
  * A value to filter by: a row fits whose code is one of `codes`.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -347,6 +390,35 @@ export interface Choice {
   value: string;
   text: string;
   codes: number[];
+}
+/**
+ * An error of either; a side that did not see it is null.
+ *
+ * `kind` is the place of its kind, `categories` are those of its categories, in the pair.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ComparedError".
+ */
+export interface ComparedError {
+  kind: number;
+  categories: number[];
+  /**
+   * Its categories in words.
+   */
+  category: string;
+  a: SeenBy | null;
+  b: SeenBy | null;
+}
+/**
+ * An error as one of the two has it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "SeenBy".
+ */
+export interface SeenBy {
+  text: string;
+  level: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
 }
 /**
  * What was said of one model's report of a study, by one rubric.
@@ -735,6 +807,102 @@ export interface ContextField {
   value: string;
 }
 /**
+ * A way in which two see an error, what is most worth looking at first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DifferenceKind".
+ */
+export interface DifferenceKind {
+  name: string;
+  label: string;
+  text: string;
+  is_difference: boolean;
+}
+/**
+ * A study with its errors, and the address of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DifferingStudy".
+ */
+export interface DifferingStudy {
+  study_id: string;
+  address: string;
+  errors: ComparedError[];
+}
+/**
+ * What the page says by itself; `{n}` stands for a number that is known there alone.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DisagreementWords".
+ */
+export interface DisagreementWords {
+  pair: string;
+  kind: string;
+  category: string;
+  all_differences: string;
+  everything: string;
+  all_categories: string;
+  one_study: string;
+  many_studies: string;
+  nothing: string;
+  not_seen: string;
+  more: string;
+  counts_title: string;
+  counts_head: string[];
+}
+/**
+ * All pairs; without any, `missing` says why.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "DisagreementsOverview".
+ */
+export interface DisagreementsOverview {
+  title: string;
+  about: string[];
+  kinds: DifferenceKind[];
+  pairs: RaterPair[];
+  words: DisagreementWords;
+  missing: string;
+}
+/**
+ * Two who judged the same reports: `counts` has an entry for each kind.
+ *
+ * `summary` says how many studies were compared and differ, `shown` which of them are here.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RaterPair".
+ */
+export interface RaterPair {
+  name: string;
+  a: string;
+  b: string;
+  summary: string;
+  shown: string;
+  notes: string[];
+  counts: KindCount[];
+  categories: ErrorCategory[];
+}
+/**
+ * How many errors of a pair, and in how many studies, are of the kind at this place.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "KindCount".
+ */
+export interface KindCount {
+  errors: string;
+  studies: string;
+}
+/**
+ * A category to filter by.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ErrorCategory".
+ */
+export interface ErrorCategory {
+  name: string;
+  text: string;
+}
+/**
  * The figures of a comparison, in order; `missing` says why there are none.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -753,6 +921,40 @@ export interface DrawnFigureTexts {
 export interface FigureText {
   title: string;
   caption: string;
+}
+/**
+ * How many of the errors of a category have a grade; `width` is that of its part of a bar.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ErrorPart".
+ */
+export interface ErrorPart {
+  label: string;
+  tone: ("good" | "mild" | "notable" | "serious" | "critical") | null;
+  n: number;
+  width: string;
+}
+/**
+ * An error category, the most frequent first, and some of the first studies with it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ErrorSoFar".
+ */
+export interface ErrorSoFar {
+  label: string;
+  text: string;
+  parts: ErrorPart[];
+  examples: StudyLink[];
+}
+/**
+ * A study among the first ones, by its place there.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudyLink".
+ */
+export interface StudyLink {
+  row: number;
+  study_id: string;
 }
 /**
  * A question that labels answer; with `has_several`, an item can have several of them.
@@ -796,14 +998,25 @@ export interface LabelToGive {
   definition: string[];
 }
 /**
- * A name, and what is known.
+ * One of a run's main figures.
  *
  * This interface was referenced by `Api`'s JSON-Schema
- * via the `definition` "Fact".
+ * via the `definition` "Figure".
  */
-export interface Fact {
-  name: string;
-  value: string;
+export interface Figure {
+  label: string;
+  text: string;
+}
+/**
+ * A main figure of the studies that have a score so far; `of` says of how many.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FigureSoFar".
+ */
+export interface FigureSoFar {
+  label: string;
+  text: string;
+  of: string;
 }
 /**
  * The places of studies in the run, from 0.
@@ -813,6 +1026,22 @@ export interface Fact {
  */
 export interface FoundStudies {
   rows: number[];
+}
+/**
+ * A kind of error that many studies have, with one of them and the address of that.
+ *
+ * `text` has the short name of the category, `title` all of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "FrequentError".
+ */
+export interface FrequentError {
+  text: string;
+  title: string;
+  share: string;
+  interval: string;
+  study_id: string;
+  address: string;
 }
 /**
  * This interface was referenced by `Api`'s JSON-Schema
@@ -862,6 +1091,25 @@ export interface ItemReview {
   others: string[];
 }
 /**
+ * A judge that clients may ask.
+ *
+ * `budget` is null for none, `left` also where it is not known; both in US dollars, with answers
+ * under way at their most. `efforts` are reasoning efforts, the least first, `tiers` service
+ * tiers. `label` has name and budget in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "JudgeChoice".
+ */
+export interface JudgeChoice {
+  name: string;
+  label: string;
+  built_in: boolean;
+  budget: number | null;
+  left: number | null;
+  efforts: string[];
+  tiers: string[];
+}
+/**
  * A judge's counts less the mean of the readers'; the largest difference comes first.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -870,6 +1118,15 @@ export interface ItemReview {
 export interface JudgeCounts {
   difference: ListColumn;
   order: number[];
+}
+/**
+ * The judges that the service's owner allows.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "JudgeList".
+ */
+export interface JudgeList {
+  judges: JudgeChoice[];
 }
 /**
  * An item that a reader marked, with its words' place in the report `side`.
@@ -1001,6 +1258,134 @@ export interface ListFilter {
   is_folded: boolean;
 }
 /**
+ * A run, and what is known of it before its end; `preliminary` is null without any of it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "LiveRun".
+ */
+export interface LiveRun {
+  run: ShownRun;
+  preliminary: Preliminary | null;
+  /**
+   * Seconds after which it may have changed; null where nothing is under way.
+   */
+  look_again_after: number | null;
+}
+/**
+ * A run as in the list of runs.
+ *
+ * `progress` is there from its first study to its end, `detail` where it was stopped, has failed
+ * or cannot be read, with `advice`; counts, `model`, `signature` and `headline` where they are
+ * known.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "ShownRun".
+ */
+export interface ShownRun {
+  id: string;
+  /**
+   * Of its page.
+   */
+  address: string;
+  state: "queued" | "running" | "stopped" | "failed" | "finished";
+  state_text: string;
+  detail: string | null;
+  /**
+   * What can be done about it.
+   */
+  advice: string | null;
+  progress: RunProgress | null;
+  model: string | null;
+  rubric: string | null;
+  judge: string | null;
+  started: string | null;
+  /**
+   * In UTC; empty where it is unknown.
+   */
+  started_text: string;
+  signature: string | null;
+  n_studies: number | null;
+  n_scored: number | null;
+  /**
+   * Studies and scored ones; empty before the end.
+   */
+  counts_text: string;
+  headline: Figure[];
+  actions: Action[];
+}
+/**
+ * How far a run is: counts, US dollars (null where unknown) and all of it in words.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunProgress".
+ */
+export interface RunProgress {
+  total: number;
+  done: number;
+  unparsed: number;
+  failed: number;
+  asked: number;
+  from_cache: number;
+  dollars: number | null;
+  /**
+   * How many studies have ended.
+   */
+  text: string;
+  /**
+   * How many of them have no score; empty for none.
+   */
+  unread_text: string;
+  /**
+   * What the answers have cost so far.
+   */
+  price_text: string;
+  /**
+   * How long it may take; empty where that is unknown.
+   */
+  left_text: string;
+  /**
+   * What the run is waiting for; empty for nothing.
+   */
+  trouble: string;
+}
+/**
+ * What is known of a run so far.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Preliminary".
+ */
+export interface Preliminary {
+  title: string;
+  n_ended: number;
+  n_scored: number;
+  /**
+   * That nothing of it is a result of the run, and why.
+   */
+  warning: string;
+  figures: FigureSoFar[];
+  errors_title: string;
+  errors: ErrorSoFar[];
+  /**
+   * The grades of errors, for a legend.
+   */
+  grades: ErrorPart[];
+  heads: string[];
+  studies: StudySoFar[];
+  studies_text: string;
+}
+/**
+ * One of the first studies; `cells` are the texts of its row below the heads.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "StudySoFar".
+ */
+export interface StudySoFar {
+  row: number;
+  study_id: string;
+  cells: string[];
+  is_scored: boolean;
+}
+/**
  * An item that a reader marked, with its words' offsets (code points) in the report `side`.
  *
  * This interface was referenced by `Api`'s JSON-Schema
@@ -1016,6 +1401,107 @@ export interface MarkedItem {
   start?: number | null;
   end?: number | null;
   edit?: Edit | null;
+}
+/**
+ * The screen: by each rubric, that of the ranking first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Meeting".
+ */
+export interface Meeting {
+  title: string;
+  facts: string;
+  back: string;
+  print: string;
+  choice: string;
+  rubrics: MeetingRubric[];
+  /**
+   * Why there is no rubric; else empty.
+   */
+  missing: string;
+}
+/**
+ * The models by one rubric.
+ *
+ * `n_lines` is about how many lines it takes with all texts beside it, for print on one page.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingRubric".
+ */
+export interface MeetingRubric {
+  name: string;
+  title: string;
+  caption: string;
+  rank_heading: string;
+  rates_heading: string;
+  errors_heading: string;
+  frequent_heading: string;
+  categories: MeetingCategory[];
+  legend: LegendEntry[];
+  rows: MeetingRow[];
+  about: string[];
+  n_lines: number;
+}
+/**
+ * A column of errors: its short name above it, and what that means.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingCategory".
+ */
+export interface MeetingCategory {
+  short: string;
+  title: string;
+}
+/**
+ * A model; `errors` has an entry for each category, then that of all errors.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingRow".
+ */
+export interface MeetingRow {
+  model: string;
+  rank: string;
+  score: string;
+  interval: string;
+  n_scored: string;
+  rates: MeetingRate[];
+  errors: MeetingErrors[];
+  frequent: FrequentError[];
+  /**
+   * Why there are no frequent errors; else empty.
+   */
+  no_frequent: string;
+}
+/**
+ * A model's rate for a group of studies: its text, and the ends of its interval as shares.
+ *
+ * `n` says of how many scored studies. `value` is null where no study of the group was scored.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingRate".
+ */
+export interface MeetingRate {
+  group: string;
+  text: string;
+  interval: string;
+  n: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+}
+/**
+ * A model's errors of a category: a bar of levels, and in words all that it shows.
+ *
+ * `texts` are the errors per study of the grave levels, where there are such, and of all. The
+ * parts are shares of the largest number of errors per study on the screen.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "MeetingErrors".
+ */
+export interface MeetingErrors {
+  texts: string[];
+  title: string;
+  parts: BarPart[];
 }
 /**
  * The value of each study by each metric, for one model.
@@ -1127,6 +1613,15 @@ export interface OneStudy {
    * How often an answer that cannot be read is asked for again.
    */
   reask?: number;
+}
+/**
+ * The studies of a pair, those to look at first at the beginning.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "PairStudies".
+ */
+export interface PairStudies {
+  studies: DifferingStudy[];
 }
 /**
  * What is said of a reader's marks in a practice study.
@@ -1309,6 +1804,53 @@ export interface ReviewEvent {
   level: string | null;
   text: string;
   stale: boolean;
+}
+/**
+ * A rubric that a run can have, and the names of its prompts.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RubricChoice".
+ */
+export interface RubricChoice {
+  name: string;
+  title: string;
+  summary: string;
+  prompts: string[];
+}
+/**
+ * The rubrics, and the sections of reports that can be judged alone.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RubricList".
+ */
+export interface RubricList {
+  rubrics: RubricChoice[];
+  sections: string[];
+}
+/**
+ * What a run would judge, and what it may cost; `price` is null for a judge that sends none.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunCheck".
+ */
+export interface RunCheck {
+  studies: {
+    [k: string]: unknown;
+  };
+  price: CheckedPrice | null;
+  shown: CheckedWords;
+}
+/**
+ * A run, and of a finished one its summary, as its file `summary.json` has it.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunDetails".
+ */
+export interface RunDetails {
+  run: ShownRun;
+  summary: {
+    [k: string]: unknown;
+  } | null;
 }
 /**
  * A run's files and options; without references, `preds` holds both.
@@ -1536,6 +2078,34 @@ export interface RunForm {
   refs?: string | null;
 }
 /**
+ * The runs, the newest first, and those in the trash.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "RunList".
+ */
+export interface RunList {
+  runs: ShownRun[];
+  deleted: TrashedRunShown[];
+  trash_text: string;
+  /**
+   * Seconds after which it may have changed; null where nothing is under way.
+   */
+  look_again_after: number | null;
+}
+/**
+ * A run in the trash: its id there, the name that it had, and when it was deleted.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "TrashedRunShown".
+ */
+export interface TrashedRunShown {
+  id: string;
+  name: string;
+  deleted: string;
+  deleted_text: string;
+  restore_title: string;
+}
+/**
  * What the page of a run shows before its studies.
  *
  * `is_readable` says whether its studies can be read blind, `has_prompt` whether its judge was
@@ -1756,9 +2326,6 @@ export interface StudyAnswer {
   row: number;
   study: RunStudy;
   asked: AskedQuestion;
-  view: {
-    [k: string]: unknown;
-  };
 }
 /**
  * The studies of a page in columns, with the filters of the list.
@@ -1875,6 +2442,15 @@ export interface StudyToRead {
   reference: ReportToRead;
   candidate: ReportToRead;
   reading: KeptReading | null;
+}
+/**
+ * The runs in the trash, those deleted last first.
+ *
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "TrashList".
+ */
+export interface TrashList {
+  runs: TrashedRunShown[];
 }
 /**
  * Some studies, in the order of the list of studies.

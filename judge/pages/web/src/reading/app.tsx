@@ -175,9 +175,11 @@ function actsOf(session: Session): Acts {
   };
 }
 
-// The keys of the rubric come first; they do nothing where there is nothing to label.
+// The keys of the rubric come first; they do nothing where there is nothing to label. Who has left
+// changes nothing by a key.
 function allKeys(session: Session, acts: Acts) {
   const { rubric, keys } = session.data;
+  if (session.state.phase === "left") return [];
   const labels = keysOf(rubric).map(({ key, text }) => ({
     key,
     text,

@@ -9,7 +9,7 @@ export function Guidelines({ rubric, practise }: { rubric: RubricToRead; practis
   return (
     <details id="guidelines">
       <summary>Guidelines</summary>
-      <div>
+      <div tabIndex={0} role="region" aria-label="Guidelines">
         <p>{rubric.summary}</p>
         <Passages texts={rubric.guidelines} />
         {rubric.kinds.map((kind) => (

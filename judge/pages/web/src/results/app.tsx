@@ -15,12 +15,21 @@ import type { Listing } from "./listing.ts";
 import { StudySection, moveError } from "./study.tsx";
 import type { OpenStudy } from "./study.tsx";
 
+const SCREEN = "view";
+
 // Something that the list depends on, such as the metric of a comparison.
 export interface Param {
   name: string;
   label: string;
   choices: readonly { value: string; text: string }[];
   value: string;
+}
+
+// What stands in the place of the overview and the list where the address has its name as `view`.
+export interface Screen {
+  name: string;
+  label: string;
+  draw: (app: App) => ComponentChildren;
 }
 
 // What a page of results shows.
@@ -39,6 +48,8 @@ export interface View {
   // The list that the parameters make.
   listing: (params: ReadonlyMap<string, string>) => Listing | Promise<Listing>;
   study: (row: number) => Promise<OpenStudy>;
+  // Other ways to look at the page.
+  screens?: readonly Screen[];
   // Keys beside those that all pages have.
   keys?: (app: App) => readonly KeyAction[];
   // The list is seen again.
@@ -64,8 +75,9 @@ export class App extends Store<AppState> {
   readonly #listings = new Latest();
   readonly #studies = new Latest();
   #listed: { key: string; listing: Listing } | null = null;
-  // The query of the newest change, whose list may not be there yet.
+  // The query of the newest change and the row of the newest step: they may not be drawn yet.
   #wanted: URLSearchParams;
+  #opening: number | null = null;
 
   private constructor(readonly view: View, state: AppState) {
     super(state);
@@ -90,6 +102,20 @@ export class App extends Store<AppState> {
   // The value of a parameter.
   param(name: string): string {
     return valuesOf(this.state.params).get(name) ?? "";
+  }
+
+  // The screen that is shown, null for the overview and the list.
+  get screen(): Screen | null {
+    const name = this.state.query.get(SCREEN);
+    return this.view.screens?.find((screen) => screen.name === name) ?? null;
+  }
+
+  // The address of a screen; null takes back to the overview and the list.
+  screenAddress(name: string | null): string {
+    const all = new URLSearchParams(this.state.query);
+    all.delete(SCREEN);
+    if (name !== null) all.set(SCREEN, name);
+    return `#${all}`;
   }
 
   addressOf(id: string | null): string {
@@ -121,15 +147,15 @@ export class App extends Store<AppState> {
     location.hash = this.addressOf(null);
   }
 
-  // The study that is so many rows further in the list, null where it ends.
-  rowAt(by: number): number | null {
-    const { rows, study } = this.state;
-    const place = study ? rows.indexOf(study.row) : -1;
+  // The row that is so many further in the list, null where it ends.
+  rowAt(by: number, from = this.state.study?.row ?? null): number | null {
+    const { rows } = this.state;
+    const place = from === null ? -1 : rows.indexOf(from);
     return place < 0 ? null : rows[place + by] ?? null;
   }
 
   async step(by: number): Promise<void> {
-    const row = this.rowAt(by);
+    const row = this.rowAt(by, this.#opening);
     if (row === null) return;
     this.#replaceAddress(this.state.listing.idOf(row));
     await this.#show(row);
@@ -184,11 +210,13 @@ export class App extends Store<AppState> {
       this.#replaceAddress(null);
     }
     if (this.state.study === null) return;
+    this.#opening = null;
     await this.view.returned?.();
     this.update({ study: null });
   }
 
   async #show(row: number): Promise<void> {
+    this.#opening = row;
     const study = await this.#studies.only(this.view.study(row));
     if (study) this.update({ study: { ...study, row }, lastOpened: row });
   }
@@ -253,13 +281,18 @@ function Home({ app }: { app: App }) {
   const { view } = app;
   const box = useRef<HTMLDivElement>(null);
   const isOpen = study !== null;
+  const { screen } = app;
   useLayoutEffect(() => {
     if (isOpen || lastOpened === null) return;
+    const links = [...box.current?.querySelectorAll<HTMLElement>("[data-study]") ?? []];
     const row = box.current?.querySelector<HTMLElement>(`[data-act="row ${lastOpened}"]`);
-    goTo(row ?? document.getElementById("studies-title"), "center");
+    const link = links.find((element) => element.dataset.study === app.state.listing.idOf(lastOpened));
+    goTo(row ?? link ?? box.current?.querySelector<HTMLElement>("#studies-title, h2"), "center");
   }, [isOpen]);
+  if (screen) return <div ref={box} key={screen.name} hidden={isOpen}>{screen.draw(app)}</div>;
   return (
     <div ref={box} hidden={isOpen}>
+      <Screens app={app} />
       <Params app={app} />
       {view.overview(app)}
       <section id="studies" aria-labelledby="studies-title">
@@ -269,6 +302,19 @@ function Home({ app }: { app: App }) {
       </section>
       {view.below?.(app)}
     </div>
+  );
+}
+
+// The ways to the other screens.
+function Screens({ app }: { app: App }) {
+  const screens = app.view.screens ?? [];
+  if (!screens.length) return null;
+  return (
+    <nav class="steps" aria-label="Screens">
+      {screens.map(({ name, label }) => (
+        <a key={name} class="button" href={app.screenAddress(name)}>{label}</a>
+      ))}
+    </nav>
   );
 }
 

@@ -5,18 +5,20 @@ import { useEffect, useState } from "preact/hooks";
 
 import type {
   BoardCell, BoardRow, ComparedFindings, ComparedPacket, ComparedStudies, ComparisonGroup, ComparisonOverview,
-  DrawnFigureTexts, ListColumn, ModelValues, StudyAnswer,
+  DisagreementsOverview, DrawnFigureTexts, ListColumn, Meeting, ModelValues, PairStudies, StudyAnswer,
 } from "../api.ts";
 import { alarm, goTo } from "../shared/page.tsx";
 import { Button, Isolated, PrintedTable, ScrollingTable } from "../shared/parts.tsx";
 import type { Fact } from "../shared/parts.tsx";
 import { answered, ask } from "../shared/service.ts";
 import { App, ResultsPage } from "./app.tsx";
-import type { Param, View } from "./app.tsx";
+import type { Param, Screen, View } from "./app.tsx";
 import { aheadBy, largestFirst, stateOf, statesOf, textOf } from "./differences.ts";
+import { disagreementScreen } from "./disagreements.tsx";
 import { DataColumn, Listing, choiceFilter, textFilter } from "./listing.ts";
 import type { Column, Filter } from "./listing.ts";
-import { embedded, embeddedBytes, isFile } from "./load.ts";
+import { embedded, embeddedBytes, isEmbedded, isFile } from "./load.ts";
+import { meetingScreen } from "./meeting.tsx";
 import type { OpenStudy, StudyColumn } from "./study.tsx";
 
 const ADDRESS = "/v1/comparison";
@@ -32,6 +34,8 @@ interface ComparisonData {
   figure: (place: number) => Promise<Blob>;
   // What was said of the reports of some models; nothing where the file does not have them.
   findings: (row: number, id: string, models: readonly number[]) => Promise<ComparedFindings[]>;
+  // The other screens; a file of numbers alone has none.
+  screens: readonly Screen[];
 }
 
 class FileData implements ComparisonData {
@@ -41,6 +45,7 @@ class FileData implements ComparisonData {
   group = (place: number) => embedded<ComparisonGroup>(`group-${place}`);
   values = (model: number) => embedded<ModelValues>(`values-${model}`);
   figures = () => embedded<DrawnFigureTexts>("figures");
+  screens = isEmbedded("meeting") ? screensOf((name) => embedded(name.replace("/", "-"))) : [];
 
   async studies(): Promise<ComparedStudies> {
     const studies = await embedded<ComparedStudies>("studies");
@@ -73,6 +78,7 @@ class ServiceData implements ComparisonData {
   group = (place: number) => this.#ask<ComparisonGroup>(`/groups/${place}`);
   values = (model: number) => this.#ask<ModelValues>(`/values/${model}`);
   figures = () => this.#ask<DrawnFigureTexts>("/figures");
+  screens = screensOf((name) => this.#ask(`/${name}`));
 
   async figure(place: number): Promise<Blob> {
     const response = await answered(this.#address(`/figures/${place}`));
@@ -98,25 +104,36 @@ class ServiceData implements ComparisonData {
   }
 }
 
+function screensOf(load: <Data>(name: string) => Promise<Data>): Screen[] {
+  return [
+    meetingScreen(() => load<Meeting>("meeting")),
+    disagreementScreen({
+      overview: () => load<DisagreementsOverview>("disagreements"),
+      studies: (pair) => load<PairStudies>(`disagreements/${pair}`),
+    }),
+  ];
+}
+
 export async function comparisonPage(show: (content: ComponentChildren) => void): Promise<ComponentChildren> {
   const data = isFile() ? new FileData() : new ServiceData();
-  if (!isFile()) show(<Announced heading="Comparing ..." />);
+  if (!isFile()) show(<Announced heading="Comparing ..." text="Thousands of studies take some minutes." />);
   try {
     const [overview, studies] = await Promise.all([data.overview(), data.studies()]);
     return <ResultsPage app={await App.start(new ComparisonView(overview, studies, data))} />;
   } catch (error) {
     if (isFile()) throw error;
     alarm(error);
-    return <Announced heading="These runs cannot be compared" />;
+    const text = "Choose other runs, or change what is compared.";
+    return <Announced heading="These runs cannot be compared" text={text} />;
   }
 }
 
 // The page of the service before there is a comparison.
-function Announced({ heading }: { heading: string }) {
+function Announced({ heading, text }: { heading: string; text: string }) {
   return (
     <>
       <header class="top"><h1>{heading}</h1><Links /></header>
-      <main id="main" />
+      <main id="main"><p role="status">{text}</p></main>
     </>
   );
 }
@@ -155,6 +172,7 @@ class ComparisonView implements View {
   readonly signature: string;
   readonly footer: string;
   readonly top: ComponentChildren;
+  readonly screens: readonly Screen[];
   readonly #fields: readonly DataColumn[];
   readonly #values = new Map<number, Promise<readonly DataColumn[]>>();
   readonly #groups = new Map<number, Promise<ComparisonGroup>>();
@@ -169,6 +187,7 @@ class ComparisonView implements View {
     this.signature = data.signature;
     this.footer = data.footer;
     this.top = isFile() ? null : <Links />;
+    this.screens = source.screens;
     this.#fields = studies.fields.map((column) => new DataColumn(column));
   }
 

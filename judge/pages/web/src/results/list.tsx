@@ -90,6 +90,9 @@ function TypedField({ id, filter: { name, field }, wanted, app }: FieldProps) {
     ref: input,
     id,
     autocomplete: "off",
+    onFocus: () => {
+      if (name === SEARCH.name) app.state.listing.parts.prepareSearch?.();
+    },
     onInput: (event: Event) => typed((event.currentTarget as HTMLInputElement).value),
   };
   if (field === "number") return <input type="number" step="any" {...common} />;

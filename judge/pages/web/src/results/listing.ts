@@ -49,6 +49,8 @@ export interface ListingParts {
   about?: (rows: readonly number[]) => string;
   // The rows that hold every word of a text.
   search?: (text: string) => Promise<ReadonlySet<number>>;
+  // Somebody is about to search.
+  prepareSearch?: () => void;
 }
 
 export class Listing {

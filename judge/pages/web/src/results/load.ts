@@ -4,6 +4,10 @@ export function isFile(): boolean {
   return document.documentElement.dataset.mode === "file";
 }
 
+export function isEmbedded(name: string): boolean {
+  return document.getElementById(`data-${name}`) !== null;
+}
+
 export async function embeddedBytes(name: string): Promise<ArrayBuffer> {
   const element = document.getElementById(`data-${name}`);
   if (!element) throw new Error(`This page has no ${name}.`);

@@ -95,6 +95,21 @@ export class Review extends Store<StudyReview | null> {
     await this.load();
     return true;
   }
+
+  // The same of words that were typed: they are a draft until they are on their way, and again
+  // where they do not arrive.
+  async sendWords(words: Partial<Draft>, said: Said): Promise<boolean> {
+    const { studyId, reader, drafts } = this.parts;
+    if (!await reader.known()) return false;
+    const none = Object.fromEntries(Object.keys(words).map((name) => [name, ""]));
+    drafts.keep(studyId, none);
+    try {
+      return await this.send(said);
+    } catch (error) {
+      drafts.keep(studyId, words);
+      throw error;
+    }
+  }
 }
 
 // The verdicts below an error.
@@ -144,7 +159,13 @@ export function StudyReviewPart({ review }: { review: Review }) {
         {state.hidden && <li class="small">{state.hidden}</li>}
       </ul>
       <MissedForm review={review} categories={state.categories} levels={state.levels} />
-      <CommentField review={review} reader={state.reader} saved={state.comment} />
+      <CommentField
+        review={review}
+        reader={state.reader}
+        saved={state.comment}
+        // Another reader's words are gone before this reader's are there.
+        isHidden={state.reader !== "" && state.reader !== name}
+      />
     </section>
   );
 }
@@ -157,7 +178,9 @@ function Withdraw({ review, id }: { review: Review; id: string }) {
 }
 
 // A comment, saved when the field is left. What is not saved stays, and the field says so.
-function CommentField({ review, reader, saved }: { review: Review; reader: string; saved: string }) {
+function CommentField(
+  { review, reader, saved, isHidden }: { review: Review; reader: string; saved: string; isHidden: boolean },
+) {
   const { studyId, drafts } = review.parts;
   const [text, setText] = useState(drafts.of(studyId).comment || saved);
   const [isUnsaved, setUnsaved] = useState(drafts.of(studyId).comment !== "");
@@ -171,14 +194,9 @@ function CommentField({ review, reader, saved }: { review: Review; reader: strin
   };
   const save = async () => {
     if (text === saved) return;
-    const isSaved = await review.send({ error: null, verdict: "comment", comment: text });
+    const isSaved = await review.sendWords({ comment: text }, { error: null, verdict: "comment", comment: text });
     setUnsaved(!isSaved);
-    if (!isSaved) {
-      announce(NOT_SAVED);
-      return;
-    }
-    drafts.keep(studyId, { comment: "" });
-    announce("Comment saved");
+    announce(isSaved ? "Comment saved" : NOT_SAVED);
   };
   return (
     <>
@@ -187,7 +205,8 @@ function CommentField({ review, reader, saved }: { review: Review; reader: strin
         id="comment"
         rows={2}
         maxLength={MAX_WORDS}
-        value={text}
+        readOnly={isHidden}
+        value={isHidden ? drafts.of(studyId).comment : text}
         onInput={(event) => typed(event.currentTarget.value)}
         onChange={() => void save()}
       />
@@ -216,16 +235,11 @@ function MissedForm(
       document.getElementById("missed-text")?.focus();
       return;
     }
-    const isSaved = await review.send({
-      error: null, verdict: "missed", text, categories: categories ? [category] : [], level: levels ? level : null,
-    });
+    const said = { text, categories: categories ? [category] : [], level: levels ? level : null };
+    const isSaved = await review.sendWords({ missed: text }, { error: null, verdict: "missed", ...said });
     setUnsaved(!isSaved);
-    if (!isSaved) {
-      announce(NOT_SAVED);
-      return;
-    }
-    typed("");
-    announce("Missed error added; Withdraw takes it back");
+    if (isSaved) setText("");
+    announce(isSaved ? "Missed error added; Withdraw takes it back" : NOT_SAVED);
   };
   return (
     <details open={text !== ""}>

@@ -30,6 +30,7 @@ interface RunData {
   studies: () => Promise<StudyList>;
   study: (row: number) => Promise<ShownStudy>;
   search: (text: string) => Promise<ReadonlySet<number>>;
+  prepareSearch?: () => void;
 }
 
 class FileData implements RunData {
@@ -55,6 +56,11 @@ class FileData implements RunData {
     };
     return { study, asked };
   }
+
+  // The texts of all studies are unpacked while the words are being typed.
+  prepareSearch = () => {
+    this.#texts ??= this.#allTexts();
+  };
 
   async search(text: string): Promise<ReadonlySet<number>> {
     this.#texts ??= this.#allTexts();
@@ -115,7 +121,9 @@ class RunView implements View {
   listing(): Listing {
     const { data, ...parts } = dataParts(this.list);
     const columns = parts.columns.map((column) => this.drawn(data.get(column.name)!));
-    return new Listing({ ...parts, columns, search: (text) => this.source.search(text) });
+    const { prepareSearch } = this.source;
+    const search = (text: string) => this.source.search(text);
+    return new Listing({ ...parts, columns, search, ...(prepareSearch ? { prepareSearch } : {}) });
   }
 
   // A column as it is drawn.
@@ -153,6 +161,7 @@ class ServedRunView extends RunView {
   readonly reviews: Store<RunReviewsShown>;
   readonly top;
   #review: Review | null = null;
+  #known: { of: readonly string[]; ids: ReadonlySet<string> } | null = null;
 
   constructor(
     data: RunOverview, list: StudyList, readonly service: ServiceData, readonly run: string, reviews: RunReviewsShown,
@@ -167,7 +176,7 @@ class ServedRunView extends RunView {
   override listing(): Listing {
     const listing = super.listing();
     const { parts } = listing;
-    const isReviewed = (row: number) => this.reviews.state.reviewed.includes(listing.idOf(row));
+    const isReviewed = (row: number) => this.#reviewed().has(listing.idOf(row));
     const choices = ["yes", "no"].map((value) => ({ value, text: value }));
     const reviewed = choiceFilter({
       name: "reviewed", label: "Reviewed", choices, fits: (row, wanted) => isReviewed(row) === (wanted === "yes"),
@@ -189,6 +198,13 @@ class ServedRunView extends RunView {
       { ...column, belowItem: (at: number) => <ItemVerdicts review={review} at={at} /> }
     ));
     return { ...study, columns, below: <StudyReviewPart key={study.id} review={review} /> };
+  }
+
+  // The studies with a review.
+  #reviewed(): ReadonlySet<string> {
+    const { reviewed } = this.reviews.state;
+    if (this.#known?.of !== reviewed) this.#known = { of: reviewed, ids: new Set(reviewed) };
+    return this.#known.ids;
   }
 
   async returned(): Promise<void> {
@@ -296,7 +312,7 @@ export function BarsFigure({ figure: { title, note, legend, rows } }: { figure: 
 }
 
 // A box of a figure. The policy of the page allows no style in the text of a page; a script may set it.
-function Box({ kind, from, width }: { kind: string; from: number | null; width: number }) {
+export function Box({ kind, from, width }: { kind: string; from: number | null; width: number }) {
   const style: Record<string, string> = { width: `${100 * width}%` };
   if (from !== null) style.left = `${100 * from}%`;
   return <span class={kind} style={style} />;

@@ -57,30 +57,39 @@ function isLit(lit: string, keys: string): boolean {
 }
 
 export function StudySection({ app, study }: { app: App; study: Opened }) {
+  return (
+    <section id="study" aria-labelledby="study-title">
+      <StudyHead app={app} study={study} />
+      {study.intro}
+      <StudyBody columns={study.columns} below={study.below} showsDifferences={app.state.showsDifferences} />
+    </section>
+  );
+}
+
+// Both reports, and what is said of them.
+export function StudyBody(
+  { columns, below, showsDifferences }:
+  { columns: readonly StudyColumn[]; below?: ComponentChildren; showsDifferences: boolean },
+) {
   const [lit, setLit] = useState("");
   const light = (event: Event) => {
     const element = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-errors]") : null;
     setLit(element?.dataset.errors ?? "");
   };
-  const { columns } = study;
   const isOne = columns.length === 1;
   return (
-    <section id="study" aria-labelledby="study-title" onPointerOver={light} onFocusIn={light}>
-      <StudyHead app={app} study={study} />
-      {study.intro}
-      <Lit.Provider value={lit}>
-        <div class="reading">
-          <div class="reports">
-            <Reports side="reference" columns={columns} showsDifferences={false} />
-            <Reports side="candidate" columns={columns} showsDifferences={app.state.showsDifferences} />
-          </div>
-          <div class={isOne ? "findings" : "findings several"}>
-            {columns.map((column) => <FindingsOf key={column.key} column={column} isTitled={!isOne} />)}
-            {study.below}
-          </div>
+    <Lit.Provider value={lit}>
+      <div class="reading" onPointerOver={light} onFocusIn={light}>
+        <div class="reports">
+          <Reports side="reference" columns={columns} showsDifferences={false} />
+          <Reports side="candidate" columns={columns} showsDifferences={showsDifferences} />
         </div>
-      </Lit.Provider>
-    </section>
+        <div class={isOne ? "findings" : "findings several"}>
+          {columns.map((column) => <FindingsOf key={column.key} column={column} isTitled={!isOne} />)}
+          {below}
+        </div>
+      </div>
+    </Lit.Provider>
   );
 }
 

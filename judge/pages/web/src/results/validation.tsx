@@ -1,9 +1,12 @@
 // The page of judges beside readers: its tables, and the studies behind them.
 
-import type { QuantityCounts, ValidatedPacket, ValidatedStudies, ValidationOverview } from "../api.ts";
+import type {
+  DisagreementsOverview, PairStudies, QuantityCounts, ValidatedPacket, ValidatedStudies, ValidationOverview,
+} from "../api.ts";
 import { FactList, Isolated, PrintedTable } from "../shared/parts.tsx";
 import { App, ResultsPage } from "./app.tsx";
 import type { Param, View } from "./app.tsx";
+import { disagreementScreen } from "./disagreements.tsx";
 import { DataColumn, Listing, choiceFilter, textFilter } from "./listing.ts";
 import type { Column } from "./listing.ts";
 import { embedded } from "./load.ts";
@@ -42,6 +45,11 @@ class ValidationView implements View {
     this.#judges = places.filter((place) => !data.raters[place]?.is_reader);
     this.#readers = places.filter((place) => data.raters[place]?.is_reader);
   }
+
+  screens = [disagreementScreen({
+    overview: () => embedded<DisagreementsOverview>("disagreements"),
+    studies: (pair) => embedded<PairStudies>(`disagreements-${pair}`),
+  })];
 
   overview = () => <Tables data={this.data} />;
 
