@@ -24,6 +24,7 @@ from page_blocks import Block, Page, logical_lines, without_comment
 import judge
 from judge.cli import MOVED, main
 from judge.cli.options import RENAMED
+from judge.cli.removed import OPTIONS
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = ("sh", "python", "yaml", "toml", "json", "csv", "text", "mermaid", "xml")
@@ -89,10 +90,11 @@ def _problems(page: Page) -> Iterator[tuple[int, str]]:
 
 
 def _is_old(text: str) -> bool:
-    """Whether the text is a name of the last version, which still works."""
-    if text.startswith("judge "):
-        return text.split(" ")[1] in MOVED
-    return text in RENAMED
+    """Whether the text has a name of the last version."""
+    gone = {*RENAMED, *(removed.option for removed in OPTIONS)}
+    words = text.split(" ")
+    is_moved = words[0] == "judge" and len(words) > 1 and words[1] in MOVED
+    return is_moved or any(word in gone for word in words)
 
 
 def _of_block(block: Block) -> Iterator[str]:
