@@ -1,117 +1,132 @@
-"""The commands and the Python of the pages run, links lead to files, and the pages stay short."""
+"""What the pages say is what the program does: commands, Python, outputs, names, links.
+
+`docs/site/page_runs.py` runs the pages, and writes their outputs anew with `--record`;
+`docs/site/page_checks.py` reads them against the program. Their marks are in `page_blocks.py`.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tomllib
-from importlib.util import find_spec
 from pathlib import Path
 
+import page_checks
 import pytest
-from support import EXAMPLES, ROOT
+from page_blocks import Page
+from support import ROOT
 
 README, FIRST = ROOT / "README.md", ROOT / "docs/index.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "examples/README.md", *DOCS]
-# A model or a server that the tests lack.
-OUT_OF_REACH = re.compile(r"--judge (?!lexicon|sides|.*--dry-run)|judge prompts fetch")
+CHECKED = [page for page in PAGES if page.name != "CHANGELOG.md"]
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    fence = re.compile(rf"^```{language}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-    return fence.findall(page.read_text("utf-8"))
+def has_runs(path: Path) -> bool:
+    page = Page(path)
+    return any(
+        block.language in ("sh", "python") and block.mark("not run") is None
+        for block in page.blocks
+    )
 
 
-def lines_of_shell(page: Path) -> list[str]:
-    """Return the lines that run judge, without comments, pip and what serves until Ctrl-C."""
-    commands = []
-    for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
-        command = re.sub(r"^pip install \S+ && |\s+#.*", "", line)
-        if re.search(r"(^|; do )judge (?!serve)", command) and not OUT_OF_REACH.search(
-            command
-        ):
-            commands.append(command)
-    return commands
-
-
-def write_files(page: Path, folder: Path) -> None:
-    """Write the files of a page that begin with their name; a package is on the path of Python."""
-    for language in ("yaml", "toml", "python"):
-        for block in blocks(page, language):
-            if name := re.match(r"# (\S+\.\w+)\n", block):
-                (folder / name[1]).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name[1]).write_text(block, "utf-8")
-    if (project := folder / "parts/pyproject.toml").is_file():
-        (folder / "parts/my_parts/__init__.py").touch()
-        metadata = folder / "parts/my_parts-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text("Name: my-parts\nVersion: 1.0\n", "utf-8")
-        groups = tomllib.loads(project.read_text("utf-8"))["project"]["entry-points"]
-        lines = [
-            f"[{group}]\n"
-            + "".join(f"{name} = {value}\n" for name, value in entries.items())
-            for group, entries in groups.items()
-        ]
-        (metadata / "entry_points.txt").write_text("".join(lines), "utf-8")
+@pytest.mark.parametrize("path", CHECKED, ids=lambda path: path.name)
+def test_a_page_names_only_what_the_program_has(path: Path) -> None:
+    assert page_checks.problems(Page(path)) == []
 
 
 @pytest.mark.parametrize(
-    "page",
+    "path",
     [
-        pytest.param(page, id=page.name, marks=() if page == FIRST else pytest.mark.ci)
-        for page in PAGES
-        if lines_of_shell(page)
+        pytest.param(path, id=path.name, marks=() if path == FIRST else pytest.mark.ci)
+        for path in CHECKED
+        if has_runs(path)
     ],
 )
-def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLES, tmp_path / "examples")
-    for name in ("preds.json", "refs.json"):
-        shutil.copy(EXAMPLES / name, tmp_path)
-    write_files(page, tmp_path)
-    env = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("OPENAI")
-    }
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    env["PYTHONPATH"] = str(tmp_path / "parts")
-    for line in lines_of_shell(page):
-        for run in sorted(tmp_path.glob("tested/runs/*/")):
-            line = line.replace("tested/runs/RUN", str(run), 1)
-        # Beside the runs there may be folders of experiments.
-        runs = sorted(tmp_path.glob("judge-runs/*/manifest.json"))
-        line = re.sub(r"\bRUN\b", str(runs[0].parent) if runs else "", line)
-        if find_spec("vl_convert") is None:
-            line = re.sub(r" --(figures|only) \S+", "", line)
-        done = subprocess.run(
-            ["bash", "-euc", line],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-        assert done.stdout.strip() or line.startswith("judge page "), line
-        if page == README and line.startswith("judge green examples/preds.json"):
-            (shown,) = re.findall(
-                r"```\n(model .*?)```", README.read_text("utf-8"), re.DOTALL
-            )
-            printed = [text.rstrip() for text in done.stdout.splitlines()]
-            assert printed[: len(shown.splitlines())] == shown.splitlines()
+def test_a_page_runs_and_prints_what_it_says(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs/site/page_runs.py", path],
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
-def test_the_python_of_the_readme_runs() -> None:
-    effusion = "Large left effusion."
-    names = {"references": [effusion] * 2, "candidates": [effusion, "Clear."]}
-    for block in blocks(README, "python"):
-        exec(
-            compile(block.replace('"gpt-4o"', '"lexicon"'), "README.md", "exec"), names
-        )
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("```sh\njudge grene a.json b.json\n```\n", "no command `judge grene`"),
+        ("```sh\njudge green a.json b.json --sections x\n```\n", "No such option"),
+        ("```sh\njudge runs panel a --rule best --out b\n```\n", "--rule takes"),
+        ("```sh\njudge check\n```\n", "missing"),
+        ("```sh\nfor a in 1 2; do judge audit; done\n```\n", "missing"),
+        ("```sh\njudge prompts show a b\n```\n", "one argument too many"),
+        ("```sh\npip install '.[figure]'\n```\n", "no extra figure"),
+        ("Write `judge compare --figure DIR`.\n", "No such option"),
+        ("Write `--figure DIR`.\n", "no command has the option --figure"),
+        ("It is in `judge/backends/models.yml`.\n", "no such file"),
+        ("It is `judge.compares([...])`.\n", "no judge.compares"),
+        ("```python\nfrom judge import Runs\n```\n", "has no Runs"),
+        ("```python\nfrom judge import\n```\n", "no Python"),
+        ("```\nGREEN 0.7\n```\n", "without a language"),
+        ("Write:\n\n    judge green a.json b.json\n", "indented"),
+        ("```json\n{'a': 1}\n```\n", "no JSON"),
+        ("Write `judge check`.\n", "none of them is run"),
+    ],
+)
+def test_what_is_not_there_is_found(text: str, problem: str) -> None:
+    found = page_checks.problems(Page(ROOT / "docs/made-up.md", text))
+    assert any(problem in words for words in found), found
+
+
+def run_text(tmp_path: Path, text: str, *arguments: str) -> tuple[int, str, str]:
+    path = tmp_path / "page.md"
+    path.write_text(text, "utf-8")
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs/site/page_runs.py", *arguments, path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, path.read_text("utf-8")
+
+
+WRONG = [
+    ("```sh\nfalse\n```\n", "ended with 1"),
+    ("```sh\necho 1\n```\n\n<!-- output -->\n```\n2\n```\n", "shown is\n2"),
+    ("```python\n1 / 0\n```\n", "ZeroDivisionError"),
+    ("```sh\necho 1\n```\n\nIt prints 2.\n\n<!-- printed: 2 -->\n", "printed by no"),
+    ("```sh\necho 1\n```\n\nIt is 2.\n\n<!-- printed: 1 -->\n", "not in the paragraph"),
+    (
+        '```sh\necho \'{"a": 1}\'\n```\n\n<!-- output in part -->\n```json\n{"a": 2}\n```\n',
+        "not a part",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), WRONG)
+def test_a_page_that_says_what_is_not_so_fails(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    code, printed, _ = run_text(tmp_path, text)
+    assert code == 1
+    assert problem in printed
+
+
+def test_outputs_are_written_anew(tmp_path: Path) -> None:
+    text = (
+        "```sh\nprintf 'a\\nb\\nc\\n'\n```\n\n<!-- output, 2 lines -->\n```\nx\n```\n\n"
+        '<!-- output from "b" -->\n> y\n\n```python\nprint(1)\n```\n\n<!-- output -->\n```\n```\n'
+    )
+    code, _, written = run_text(tmp_path, text, "--record")
+    assert code == 0
+    assert "```\na\nb\n```" in written
+    assert "> b\n> c\n" in written
+    assert "<!-- output -->\n```\n1\n```" in written
+    assert run_text(tmp_path, written)[0] == 0
 
 
 def text_of(page: Path) -> str:
@@ -140,9 +155,9 @@ def test_every_link_of_a_page_leads_to_a_file_of_the_checkout(page: Path) -> Non
         assert not anchor or anchor in anchors(file), target
 
 
-def test_the_pages_stay_few_and_short() -> None:
-    assert len(DOCS) <= 30
-    assert len(README.read_text("utf-8").split()) <= 700
+def test_the_readme_stays_short() -> None:
+    text = re.sub(r"<!--.*?-->", "", README.read_text("utf-8"), flags=re.DOTALL)
+    assert len(text.split()) <= 720
 
 
 def test_the_road_of_a_study_names_what_exists() -> None:

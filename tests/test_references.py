@@ -55,6 +55,8 @@ def texts() -> dict[str, str]:
         if path.suffix in KINDS
         and path not in skipped
         and not {"judge-runs", "node_modules"} & set(path.parts)
+        # Made of the rubrics, whose sources have titles of their own.
+        and ROOT / "docs/reference" not in path.parents
     }
 
 

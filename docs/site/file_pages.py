@@ -207,10 +207,10 @@ def _run_folder(done: judge.Run) -> str:
                     ),
                 ],
             ),
-            "## studies.csv { #studiescsv }",
+            '<a id="studiescsv"></a>\n\n## studies.csv',
             "`studies.parquet` holds the same, with types. Studies stand in the references' order.",
             _table(("column", "what it says"), columns),
-            "## manifest.json { #manifestjson }",
+            '<a id="manifestjson"></a>\n\n## manifest.json',
             names,
         ]
     )

@@ -1,7 +1,6 @@
-"""What mkdocs asks while it builds the site: pages made of the program, and files beside docs/.
+"""What mkdocs asks while it builds the site: the order of pages, and files beside docs/.
 
-`mkdocs.yml` names this file. The reference is made anew at each build, of the program that is
-installed, so it cannot be stale. A link to a file outside docs/ leads to a page or to a copy of it.
+`mkdocs.yml` names this file. A link to a file outside docs/ leads to a page or to a copy of it.
 """
 
 from __future__ import annotations
@@ -10,12 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import command_pages
-import file_pages
 import links
 import notebook
-import python_pages
-import rubric_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -31,13 +26,7 @@ ROOT = Path(__file__).parents[2]
 @cache
 def generated() -> dict[str, str]:
     """Return each page that is no file of docs/: where it lies in the site, and its Markdown."""
-    return {
-        **command_pages.pages(),
-        **python_pages.pages(),
-        **file_pages.pages(ROOT / "examples"),
-        **rubric_pages.pages(),
-        "tutorial.md": notebook.as_markdown(ROOT / "examples" / "tutorial.ipynb"),
-    }
+    return {"tutorial.md": notebook.as_markdown(ROOT / "examples" / "tutorial.ipynb")}
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -50,11 +39,15 @@ def _filled(entry: Any) -> Any:  # noqa: ANN401 - lists, dictionaries and texts 
         return [_filled(one) for one in entry]
     if isinstance(entry, dict):
         return {title: _filled(of) for title, of in entry.items()}
-    return (
-        [name for name in generated() if name.startswith(entry)]
-        if entry[-1] == "/"
-        else entry
-    )
+    if not entry.endswith("/"):
+        return entry
+    folder = ROOT / "docs" / entry
+    names = sorted(path.name for path in folder.glob("*.md"))
+    if "index.md" in names:
+        index = (folder / "index.md").read_text("utf-8")
+        # As the index has them, itself first.
+        names.sort(key=lambda name: index.find(f"]({name})"))
+    return [f"{entry}{name}" for name in names]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:

@@ -138,7 +138,7 @@ def _first(of: object) -> str:
 
 def _entries(module: str, names: dict[str, Any]) -> Iterator[str]:
     for name, of in names.items():
-        yield f"## `{name}` {{ #{name} }}"
+        yield f'<a id="{name}"></a>\n\n## `{name}`'
         if inspect.isclass(of) or inspect.isfunction(of):
             yield f"```python\n{_import(module, name)}\n\n{_called(name, of)}\n```"
             yield from _documented(of)
@@ -189,6 +189,8 @@ def _parameter(one: inspect.Parameter) -> str:
     if one.default is one.empty:
         return f"{star}{one.name}{kind}"
     default = "..." if "<" in repr(one.default) else repr(one.default)
+    if isinstance(one.default, frozenset):  # in no order of its own
+        default = f"frozenset({sorted(one.default)!r})"
     return f"{star}{one.name}{kind} = {default}"
 
 
@@ -228,7 +230,7 @@ def _members(of: type) -> Iterator[str]:
         is_read = isinstance(member, property) or (
             inner is not member and hasattr(member, "func")
         )
-        yield f"### `{of.__name__}.{name}` {{ #{of.__name__}.{name} }}"
+        yield f'<a id="{of.__name__}.{name}"></a>\n\n### `{of.__name__}.{name}`'
         returned = inspect.signature(inner).return_annotation
         shown = f"{name}: {returned}" if is_read else _called(name, inner)
         yield f"```python\n{shown}\n```"

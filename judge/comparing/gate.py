@@ -288,7 +288,7 @@ def _limit_verdict(
     if not is_met(value):
         return "fail", ""
     n_unread = int(unread[:, 0].sum())
-    n = counted(n_unread, "unread study", "unread studies")
+    n = counted(n_unread, "study without a score", "studies without a score")
     if worst is None:
         return "undecided", f"with the {n} it could have any value"
     if not is_met(worst):
@@ -363,7 +363,7 @@ class _Comparer:
         verdicts = self._verdicts(panels, tests)
         worst = [self._worst_verdicts(unread, side) for side in self._sides()]
         n_unread = int(unread.any(axis=1).sum())
-        n = counted(n_unread, "unread study", "unread studies")
+        n = counted(n_unread, "study without a score", "studies without a score")
         estimates = group_figures(self.panel).estimates
         checks = []
         for metric in self.metrics:

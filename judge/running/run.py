@@ -62,10 +62,9 @@ def _empty_note(studies: StudySet) -> list[str]:
     empty = studies.empty_candidates
     if not empty:
         return []
-    some = (
-        f"{len(empty):,} of {len(studies):,} candidates are empty ({first_ids(empty)})"
-    )
-    return [f"{some}, and are judged like any other: what they lack counts"]
+    are, they = ("is", "it leaves") if len(empty) == 1 else ("are", "they leave")
+    some = f"{len(empty):,} of {len(studies):,} candidates {are} empty"
+    return [f"{some} ({first_ids(empty)}) and judged: what {they} out counts"]
 
 
 def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
@@ -81,8 +80,8 @@ def _earlier_note(judge: Judge, studies: StudySet) -> list[str]:
             n += 1
     if not n:
         return []
-    compare = "reference compares" if n == 1 else "references compare"
-    some = f"{n:,} of {len(studies):,} {compare}"
+    compare = "compares" if n == 1 else "compare"
+    some = f"{n:,} of {len(studies):,} references {compare}"
     return [f"{some} with an earlier examination that the judge is not shown"]
 
 

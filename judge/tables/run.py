@@ -79,7 +79,7 @@ def run_document(
         facts.append(("left out", left_out(summary.omitted)))
     facts += class_facts(summary.n_class_inferred, summary.n_studies)
     notes = list(summary.notes)
-    notes += _unread_notes(summary, rubric)
+    notes += _bounds_notes(summary, rubric)
     notes += _evidence_notes(summary)
     facts += headline_figures(summary, rubric, "head")
     if summary.intervals_by:
@@ -164,8 +164,8 @@ def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
     return [("study class", f"inferred by the lexicon for {of_all}")]
 
 
-def _unread_notes(summary: RunSummary, rubric: Rubric) -> list[str]:
-    """Say how far unread studies could move the rates."""
+def _bounds_notes(summary: RunSummary, rubric: Rubric) -> list[str]:
+    """Say how far studies without a score could move the rates."""
     ends = []
     for statistic in rubric.shown("groups"):
         estimate = estimate_of(summary, statistic)
@@ -177,9 +177,10 @@ def _unread_notes(summary: RunSummary, rubric: Rubric) -> list[str]:
         ends.append(f"{statistic.label} {text.ends(with_unit=True)}")
     if not ends:
         return []
-    n_unread = summary.n_unparsed + summary.n_failed
-    n = counted(n_unread, "unread study", "unread studies")
-    return [f"If the {n} were all best or worst: {', '.join(ends)}"]
+    n_unscored = summary.n_unparsed + summary.n_failed
+    studies = counted(n_unscored, "study has no score", "studies have no score")
+    which = "it" if n_unscored == 1 else "them"
+    return [f"{studies}; with {which} at the worst and at the best: {', '.join(ends)}"]
 
 
 def _evidence_notes(summary: RunSummary) -> list[str]:

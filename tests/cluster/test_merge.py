@@ -74,8 +74,7 @@ def test_a_models_answers_unread_and_missing_too(
     assert summary.n_failed > 0
     (note,) = summary.notes
     assert note == (
-        "1 of 30 candidates are empty (study-0003), "
-        "and are judged like any other: what they lack counts"
+        "1 of 30 candidates is empty (study-0003) and judged: what it leaves out counts"
     )
     ours, theirs = (manifest(path)["spent"] for path in (merged.path, whole.path))
     assert theirs["asked"] == 0

@@ -127,15 +127,19 @@ def test_lost_studies_fail_the_gate(tmp_path: Path, runs: dict[str, Path]) -> No
     }
     reasons = {check.metric: check.reason for check in result.checks}
     assert (
-        reasons["green"] == "with the 15 unread studies at the worst it would not pass"
+        reasons["green"]
+        == "with the 15 studies without a score at the worst it would not pass"
     )
     # It would not be worse by a tenth.
     wide = checked(lost, runs["perfect"], floors={"scored": 0.9}, max_drop=0.1)
     assert wide.verdict == "pass"
     limit = checked(lost, floors={"scored": 0.9, "GREEN": 0.99}).checks[-1]
     assert (limit.verdict, limit.value) == ("undecided", 1.0)
-    assert limit.reason == "with the 15 unread studies at the worst it would be 0.950"
-    # How many errors an unread study has nobody knows.
+    assert (
+        limit.reason
+        == "with the 15 studies without a score at the worst it would be 0.950"
+    )
+    # How many errors a study without a score has nobody knows.
     limit = checked(lost, floors={"scored": 0.9}, ceilings={"errors": 5}).checks[-1]
     assert limit.verdict == "undecided"
     assert "any value" in limit.reason

@@ -63,9 +63,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_page_and_every_public_name_is_in_the_site(site: Path) -> None:
     for source in (ROOT / "docs").rglob("*.md"):
         name = source.relative_to(ROOT / "docs").with_suffix("")
-        assert (
-            site / ("index.html" if name == Path("index") else f"{name}/index.html")
-        ).is_file()
+        place = name.parent if name.name == "index" else name
+        assert (site / place / "index.html").is_file(), name
     for command in ("rubric", "compare", "stress-make"):
         assert (site / "reference/commands" / command / "index.html").is_file()
     python = (site / "reference/python/index.html").read_text("utf-8")
