@@ -46,6 +46,7 @@ _OPTIONS = {
     "server": "options=",
     "service-tier": "service_tier=",
     "shard": "shard=",
+    "table": "the tables (command line only)",
     "temperature": "sampling={'temperature': ...}",
     "timeout": "timeout=",
 }
