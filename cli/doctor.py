@@ -24,7 +24,7 @@ from judge.cli.options import (
     output_options,
 )
 from judge.cli.output import print_document
-from judge.plugins import NAME
+from judge.plugins import NAME, install
 from judge.tables.document import Column, Document, Table, table_of
 from judge.types import JudgeError
 
@@ -139,7 +139,7 @@ def _judge(name: str) -> tuple[str, bool]:
 
 
 def _extras() -> list[dict[str, Any]]:
-    """Return each extra, what of it is missing, and how it is installed."""
+    """Return each extra, what of it is missing, and the command that installs that."""
     from packaging.requirements import Requirement
 
     declared = [Requirement(line) for line in metadata.requires(NAME) or ()]
@@ -148,12 +148,16 @@ def _extras() -> list[dict[str, Any]]:
         if extra in _EXTRAS_OF_DEVELOPERS:
             continue
         missing = sorted(_missing_of(extra, declared))
+        command = ""
+        if missing:
+            # By the packages: they can be had from anywhere, judge's own folder need not be here.
+            command = install(*missing).partition(" (the extra ")[0]
         found.append(
             {
                 "extra": extra,
                 "installed": not missing,
                 "missing": missing,
-                "install": f"pip install '{NAME}[{extra}]'",
+                "install": command,
             }
         )
     return sorted(found, key=lambda entry: str(entry["extra"]))
@@ -331,7 +335,7 @@ def _document(data: Mapping[str, Any]) -> Document:
     for entry in data["extras"]:
         state = "installed"
         if entry["missing"]:
-            state = f"{entry['install']} (missing: {', '.join(entry['missing'])})"
+            state = entry["install"]
         extras.append((entry["extra"], state))
     tables = [
         Table("extras", "Extras", [Column("extra"), Column("state")], extras),

@@ -68,7 +68,9 @@ def test_it_says_what_is_there(invoke: Invoke) -> None:
     assert extras["serve"]["installed"]
     for entry in extras.values():
         assert entry["installed"] is not bool(entry["missing"])
-        assert entry["install"] == f"pip install 'radiology-judge[{entry['extra']}]'"
+        command = entry["install"]
+        assert command.startswith("pip install ") is bool(entry["missing"])
+        assert all(name in command for name in entry["missing"])
     assert data["cache"]["answers"] == 0
     assert isinstance(data["gpus"], list)
     assert data["servers"] == []
@@ -98,8 +100,7 @@ def test_an_extra_that_is_missing_says_how_it_is_installed(
     monkeypatch.setattr(metadata, "version", without_fastapi)
     done = invoke("doctor", "--table", "extras", "--format", "csv")
     rows = dict(csv.reader(io.StringIO(done.stdout)))
-    said = "pip install 'radiology-judge[serve]' (missing: fastapi)"
-    assert rows["serve"] == said
+    assert re.fullmatch(r"pip install 'fastapi>=[\d.]+'", rows["serve"])
     assert rows["excel"] == "installed"
     assert done.exit_code == 0, "nobody asked for the service"
 
