@@ -151,13 +151,27 @@ def test_a_comparison_that_is_ended_is_made_anew(
     asyncio.run(ask())
 
 
+_LATE = """
+import sys, time
+
+if "compare" in sys.orig_argv:
+    time.sleep(20)
+"""
+
+
 @pytest.mark.ci
 def test_the_end_of_the_service_ends_a_comparison_without_a_traceback(
     tmp_path: Path, service: Served
 ) -> None:
     runs = [service.folder / "runs" / name for name in RUNS]
     (tmp_path / "temporary").mkdir()
-    environ = {"TMPDIR": str(tmp_path / "temporary")}
+    # Its process begins late, so that the comparison is under way when the service ends.
+    (tmp_path / "late").mkdir()
+    (tmp_path / "late" / "sitecustomize.py").write_text(_LATE)
+    environ = {
+        "TMPDIR": str(tmp_path / "temporary"),
+        "PYTHONPATH": str(tmp_path / "late"),
+    }
     with (
         Served(tmp_path, *runs, environ=environ) as ending,
         ThreadPoolExecutor(1) as pool,

@@ -270,7 +270,7 @@ def test_the_requests_of_the_page_of_docs(
     tmp_path: Path, judged_examples: Path
 ) -> None:
     page = (ROOT / "docs" / "auditing.md").read_text("utf-8")
-    commands = re.findall(r"^    (curl (?:.*\\\n)*.*)", page, re.M)
+    commands = re.findall(r"^curl (?:.*\\\n)*.*", page, re.M)
     assert len(commands) == 3
     shutil.copytree(judged_examples, tmp_path / "judge-runs" / "RUN")
     token = {"JUDGE_TOKEN": "a-token"}
