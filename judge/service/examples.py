@@ -42,7 +42,7 @@ QUESTIONS: dict[str, Example] = {
 """Bodies of requests, by name."""
 
 ANNOTATIONS: dict[str, Any] = {
-    "signature": "green:4|judge:lexicon-4(baseline)|prompt:none|section:findings|version:0.1.0",
+    "signature": "green:4|judge:lexicon-4(baseline)|prompt:none|section:findings|version:0.2.0",
     "rubric": "green",
     "judge": {"name": "lexicon", "version": "lexicon-4(baseline)", "note": None},
     "section": "findings",
