@@ -2,8 +2,9 @@
 """The command line of judge, with a stand-in for the application of `ray.serve.llm`.
 
 It answers without a model, and as the environment says: STANDIN_DELAY is how many seconds an answer
-takes, STANDIN_WAITS a file for whose end all answers wait, STANDIN_TALLY a file to which each
-answered question is added, and STANDIN_FAILS what a replica ends with instead of starting.
+takes, STANDIN_WAITS a file for whose end all answers wait, STANDIN_LATE one for whose end each new
+replica waits, as a model takes its time to load, STANDIN_TALLY a file to which each answered
+question is added, and STANDIN_FAILS what a replica ends with instead of starting.
 """
 
 from __future__ import annotations
@@ -40,8 +41,13 @@ class Standin:
     """A replica."""
 
     def __init__(self, asked: dict[str, str], order: dict[str, Any]) -> None:
+        import time
+        from pathlib import Path
+
         if "STANDIN_FAILS" in asked:
             raise RuntimeError(asked["STANDIN_FAILS"])
+        while (late := asked.get("STANDIN_LATE")) and Path(late).exists():
+            time.sleep(0.1)
         self.asked = asked
         self.order = order
 

@@ -31,6 +31,7 @@ def judge(
         "STANDIN_DELAY": "0.1",
         "STANDIN_TALLY": str(folder / "tally"),
         "STANDIN_WAITS": str(folder / "waits"),
+        "STANDIN_LATE": str(folder / "late"),
         **environ,
     }
     return Run([str(STANDIN)], folder, *line, **environ)
@@ -74,10 +75,13 @@ def test_a_replica_that_is_killed_comes_back_and_costs_nothing(
         (folder / "waits").unlink()
         run.wait_for(lambda: len(answerers(folder)) == 2)
         (folder / "waits").touch()
+        (folder / "late").touch()
         lost = min(nodes.replicas())
         os.kill(lost, signal.SIGKILL)
-        run.wait_for(lambda: len(nodes.replicas() - {lost}) == 2)
         run.wait_for(lambda: "A replica is lost; Ray starts another." in run.err())
+        (folder / "late").unlink()
+        run.wait_for(lambda: len(nodes.replicas() - {lost}) == 2)
+        run.wait_for(lambda: run.err().count("ready: 2.") == 2)
         (folder / "waits").unlink()
         assert run.end() == 0, run.err()
     assert gone({lost})
