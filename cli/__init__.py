@@ -76,6 +76,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "sample": ("readers:sample", "Draw a random sample of studies for readers."),
         "stress": ("stress:stress", "Test a judge with known errors."),
+        "bridge": (
+            "bridge:bridge",
+            "Restate the figures of a judge that ends on a new judge's scale.",
+        ),
     },
     "Keep track of runs, answers and prompts": {
         "runs": ("runs:runs", "List runs, or export the reviews of one."),

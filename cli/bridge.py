@@ -1,0 +1,171 @@
+"""`judge bridge RUN... --judge NEW`: from the figures of an old judge to those of a new one."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import (
+    NEW_FOLDER,
+    POSITIVE_INTEGER,
+    FiniteRange,
+    GroupedCommand,
+    GroupedOption,
+    align_options,
+    format_option,
+    patient_option,
+    resamples_option,
+    seed_option,
+    table_option,
+)
+from judge.cli.output import note, print_document, runs_among
+from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
+from judge.cli.run_options import JudgeOptions, judge_options, running_options
+
+if TYPE_CHECKING:
+    from judge.running.session import JudgeSession
+    from judge.studies import StudySet
+
+_sample_option = partial(click.option, cls=GroupedOption, group="Sample")
+_output_option = partial(click.option, cls=GroupedOption, group="Output")
+_TABLES = ("restated", "shift", "categories", "agreement", "conclusions", "sample")
+
+
+@click.command("bridge", cls=GroupedCommand)
+@click.argument("runs", nargs=-1, metavar="RUN...", required=True)
+@judge_options
+@running_options
+@_sample_option(
+    "--studies",
+    type=POSITIVE_INTEGER,
+    metavar="N",
+    default=300,
+    show_default=True,
+    help="Judge N studies of each RUN again, drawn at random by class and old outcome.",
+)
+@_sample_option(
+    "--by",
+    metavar="FIELD",
+    default="study_class",
+    show_default=True,
+    help="The field whose groups are strata of the sample, and are reported by themselves.",
+)
+@align_options
+@_output_option(
+    "--margin",
+    type=FiniteRange(0, 1),
+    metavar="SHARE",
+    default=0.05,
+    show_default=True,
+    help="How far a rate may shift for old and new figures to stand in one table.",
+)
+@_output_option(
+    "--out",
+    type=NEW_FOLDER,
+    metavar="DIR",
+    default="bridge",
+    show_default=True,
+    help="The folder of the new judge's run and of bridge.json.",
+)
+@table_option(_TABLES, group="Output")
+@format_option(["table", "md", "latex", "csv", "json"], group="Output")
+@patient_option(group="Statistics")
+@resamples_option(group="Statistics")
+@seed_option(group="Statistics")
+def bridge(
+    *,
+    runs: tuple[str, ...],
+    studies: int,
+    by: str,
+    allow: tuple[str, ...],
+    common: bool,
+    margin: float,
+    out: Path,
+    table: tuple[str, ...],
+    form: str,
+    patient_field: str | None,
+    resamples: int | None,
+    seed: int,
+    **values: Any,  # noqa: ANN401
+) -> None:
+    """Carry a leaderboard over from a judge that ends to a new one.
+
+    RUN is a kept run of the old judge, one for each model. A sample of their studies is judged
+    again by --judge. It says how far the figures shift, which conclusions change, whether old and
+    new figures may stand in one table, and restates the old leaderboard on the new scale.
+
+    \b
+    judge bridge judge-runs/old-* --judge gpt-6-luna --studies 300 --dry-run
+    judge bridge judge-runs/old-* --judge gpt-6-luna --studies 300 --max-cost 20
+
+    The same command continues where it was stopped, and asks nothing twice. The same seed draws the
+    same studies, and a larger --studies keeps those of a smaller one.
+
+    Exit codes are those of judge RUBRIC.
+    """
+    from judge.bridging import bridge as bridges
+    from judge.bridging import kept_runs as kept
+    from judge.comparing.alignment import choices_of
+    from judge.stats.significance import Resampling
+    from judge.tables.bridge import bridge_document
+
+    options = JudgeOptions(**values)
+    if options.judge is None:
+        raise click.UsageError("name the new judge: --judge")
+    old = kept.kept_runs(
+        runs_among(choices_of(runs)),
+        by=by,
+        allow=allow,
+        common=common,
+        patient_field=patient_field,
+    )
+    drawn = kept.drawn_studies(old.panel, old.is_scored, by=by, n=studies, seed=seed)
+    settings = kept.settings_for(old, options.judge_values())
+    session = options.session(settings)
+    reports = kept.sampled_reports(old, drawn, settings, session.rubric)
+    if options.dry_run:
+        forecast(session, reports)
+        return
+    from judge.running.run import default_folder, with_classes
+
+    _say_price(session, reports)
+    signature = session.identity(*with_classes(reports)).signature
+    folder = out / default_folder(session, None, signature).name
+    with watching() as listener:
+        finished = judge_studies(
+            session,
+            reports,
+            out=folder,
+            by=settings.by,
+            settings=settings,
+            listener=listener,
+        )
+    from judge.running.folder import RunFolder
+
+    found = bridges.bridge(
+        old,
+        drawn,
+        RunFolder.open(finished.path),
+        margin=margin,
+        how=Resampling(seed=seed, resamples=resamples),
+    )
+    note(f"written to {bridges.save(found, out)}")
+    document = bridge_document(found, complete=form == "csv")
+    print_document(document, form, found.plain(), table)
+    end_uncovered([finished.summary], options.min_coverage)
+
+
+def _say_price(session: JudgeSession, reports: StudySet) -> None:
+    """Say what judging the reports will ask and may cost, before it is asked."""
+    from judge.running.forecast import forecast as forecast_of
+
+    with session:
+        expected = forecast_of(session, reports)
+    if expected is None or not expected.requests:
+        return
+    facts = expected.facts(session.concurrency)
+    for name in ("requests", "typical", "worst"):
+        note(f"{name}  {facts[name]}")
