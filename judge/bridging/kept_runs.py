@@ -18,7 +18,7 @@ from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
 from judge.running.settings import read_reports, with_context
 from judge.stats.intervals import Bools, Codes
 from judge.stats.scores import ScoreMatrix
-from judge.stats.summary import reserved_names
+from judge.stats.summary import check_fields, reserved_names
 from judge.studies import StudySet
 from judge.studies.input_table import InputFile
 from judge.text import group_value
@@ -75,6 +75,12 @@ def kept_runs(
     compared = read_scores(
         choices, by=[by], allow=allow, patient_field=patient_field, common=common
     )
+    if by not in compared.panel.fields:
+        fields = compared.runs[0].run.manifest.fields
+        check_fields([by], ["study_class", *fields])
+        raise JudgeError(
+            f"the runs disagree about the field {by!r}: name another with --by"
+        )
     names = dict.fromkeys(run.rubric for run in compared.runs)
     if len(names) > 1:
         raise JudgeError(
