@@ -59,7 +59,8 @@ class Scenario:
     """Studies, the sample, and the two judges; `is_same`: the new one says what the old one does.
 
     `errors` are the true errors per report, for each model; `per_patient` the studies of a patient;
-    `lost` is the share of reports that the new judge does not score.
+    `abnormal` is the share of abnormal studies, `lost` that of the reports that the new judge does
+    not score.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Scenario:
     new: MadeJudge = MadeJudge(sensitivity=0.7, false=0.2, scale=0.8)
     is_same: bool = False
     per_patient: int = 1
+    abnormal: float = 0.5
     lost: float = 0.0
 
 
@@ -80,6 +82,7 @@ SCENARIOS = (
     Scenario(name="1,000 of 2,000 studies", n_drawn=1000),
     Scenario(name="all of 300 studies", n=300, n_drawn=300),
     Scenario(name="three studies per patient", per_patient=3),
+    Scenario(name="one study in 50 is abnormal", abnormal=0.02),
     Scenario(name="10% without a score", lost=0.1),
     Scenario(
         name="rates near 1",
@@ -91,6 +94,13 @@ SCENARIOS = (
     Scenario(
         name="new judge with twice the variance of error",
         new=MadeJudge(scale=0.8, noise=0.5 * 2**0.5),
+    ),
+    Scenario(name="a lenient judge", new=MadeJudge(sensitivity=0.5, false=0.05)),
+    Scenario(
+        name="a shift of just the margin",
+        n_drawn=1200,
+        errors=(0.9,),
+        new=MadeJudge(sensitivity=0.7248, false=0.1),
     ),
     Scenario(name="the same judge, asked anew", new=MadeJudge()),
     Scenario(name="the same answers", is_same=True),
@@ -150,7 +160,7 @@ def made(
     """Return both judges' values of studies by models, which are abnormal, and the patients."""
     n_patients = -(-n // scenario.per_patient)
     patients = np.repeat(np.arange(n_patients), scenario.per_patient)[:n]
-    is_abnormal = rng.random(n) < 0.5
+    is_abnormal = rng.random(n) < scenario.abnormal
     hard = rng.gamma(2, 0.5, n_patients)[patients] * np.where(is_abnormal, 1.5, 0.5)
     errors = rng.poisson(hard[:, None] * np.array(scenario.errors)).astype(float)
     matched = 1.0 + rng.poisson(3, errors.shape)
@@ -199,10 +209,14 @@ def two_judges(rng: np.random.Generator, scenario: Scenario, seed: int) -> TwoJu
 
 @dataclass(frozen=True, kw_only=True)
 class Truth:
-    """The means of both judges over many studies, models by metric, and the slope of severity."""
+    """The means of both judges over many studies, models by metric, and the slope of severity.
+
+    `shift_abnormal` is how far the means of abnormal studies shift.
+    """
 
     old: dict[str, Values]
     new: dict[str, Values]
+    shift_abnormal: dict[str, Values]
     slope: float
 
 
@@ -210,13 +224,18 @@ def truth_of(scenario: Scenario) -> Truth:
     """Return the truth of a scenario."""
     rng = np.random.default_rng(1)
     patients = scenario.per_patient
-    old, new, *_ = made(rng, scenario, MANY - MANY % patients)
+    old, new, is_abnormal, _ = made(rng, scenario, MANY - MANY % patients)
+    of_abnormal = {}
+    for name in old:
+        differences = new[name][is_abnormal] - old[name][is_abnormal]
+        of_abnormal[name] = differences.mean(axis=0)
     slope = scenario.new.scale / scenario.old.scale
     if scenario.is_same:
         slope = 1.0
     return Truth(
         old={name: grid.mean(axis=0) for name, grid in old.items()},
         new={name: grid.mean(axis=0) for name, grid in new.items()},
+        shift_abnormal=of_abnormal,
         slope=slope,
     )
 
@@ -229,6 +248,8 @@ def covered(
     judges = two_judges(rng, scenario, seed)
     pairs = Pairs.of(judges, Draws(seed, resamples))
     n_drawn = scenario.n_drawn
+    classes = np.array(judges.old.fields[BY], object)
+    is_abnormal = (classes == "abnormal")[pairs.studies]
     for metric in METRICS:
         assert isinstance(metric.statistic, OfSums)
         name = metric.name
@@ -244,8 +265,20 @@ def covered(
             shift = shift_of(pairs, figure, pairs.models == model, model=str(model))
             true = float(truth.new[name][model] - truth.old[name][model])
             yield f"shift {name}", _has(shift.shift.low, shift.shift.high, true)
-            if name == "scale" and shift.slope.value is not None:
+            if name == "scale":
+                yield "slope given", shift.slope.low is not None
+            if name == "scale" and shift.slope.low is not None:
                 yield "slope", _has(shift.slope.low, shift.slope.high, truth.slope)
+                yield (
+                    "slope's bounds",
+                    _has(*(shift.slopes or (None, None)), truth.slope),
+                )
+            rows = (pairs.models == model) & is_abnormal
+            of_class = shift_of(pairs, figure, rows).shift
+            if of_class.low is not None:
+                true_of_class = float(truth.shift_abnormal[name][model])
+                covers = _has(of_class.low, of_class.high, true_of_class)
+                yield f"shift {name}, abnormal", covers
             if name == "rate":
                 ruled = within(shift, MARGIN, n_drawn=n_drawn, lost=0)
                 yield f"answer {ruled.answer}", True
@@ -259,6 +292,8 @@ def covered(
         name = row.metric.name
         true = float(truth.new[name][judges.old.models.index(row.model)])
         yield f"restated {name}", _has(row.new.low, row.new.high, true)
+    if len(scenario.errors) < 2:
+        return
     for metric, statistic in restatable(judges.old):
         draws = restated_draws(judges, pairs, metric.name, statistic)
         difference = draws[:, 0] - draws[:, 1]
@@ -277,7 +312,11 @@ def _has(low: float | None, high: float | None, true: float) -> bool:
 FIGURES = ("rate", "count", "score")
 COLUMNS = (
     *(f"shift {name}" for name in FIGURES),
+    "shift rate, abnormal",
+    "shift count, abnormal",
     "slope",
+    "slope's bounds",
+    "slope given",
     *(f"restated {name}" for name in FIGURES),
     *(f"difference {name}" for name in FIGURES),
 )

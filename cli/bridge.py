@@ -19,6 +19,7 @@ from judge.cli.options import (
     patient_option,
     resamples_option,
     seed_option,
+    split_commas,
     table_option,
 )
 from judge.cli.output import note, print_document, runs_among
@@ -39,19 +40,32 @@ _TABLES = ("restated", "shift", "categories", "agreement", "conclusions", "sampl
 @judge_options
 @running_options
 @_sample_option(
-    "--studies",
+    "-n",
+    "--limit",
     type=POSITIVE_INTEGER,
-    metavar="N",
+    metavar="STUDIES",
     default=300,
     show_default=True,
-    help="Judge N studies of each RUN again, drawn at random by class and old outcome.",
+    help="How many studies of each RUN the new judge is asked about, drawn at random.",
 )
 @_sample_option(
-    "--by",
-    metavar="FIELD",
-    default="study_class",
+    "--strata",
+    "by",
+    multiple=True,
+    metavar="FIELD[,FIELD]",
+    callback=split_commas,
+    help=(
+        "Draw from each group of studies by these fields, about in proportion to its size, and "
+        "report each. Default: study_class."
+    ),
+)
+@_sample_option(
+    "--draw-seed",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    default=1,
     show_default=True,
-    help="The field whose groups are strata of the sample, and are reported by themselves.",
+    help="The random seed of the draw of studies.",
 )
 @align_options
 @_output_option(
@@ -78,8 +92,9 @@ _TABLES = ("restated", "shift", "categories", "agreement", "conclusions", "sampl
 def bridge(
     *,
     runs: tuple[str, ...],
-    studies: int,
-    by: str,
+    limit: int,
+    by: tuple[str, ...],
+    draw_seed: int,
     allow: tuple[str, ...],
     common: bool,
     margin: float,
@@ -98,11 +113,11 @@ def bridge(
     new figures may stand in one table, and restates the old leaderboard on the new scale.
 
     \b
-    judge bridge judge-runs/old-* --judge gpt-6-luna --studies 300 --dry-run
-    judge bridge judge-runs/old-* --judge gpt-6-luna --studies 300 --max-cost 20
+    judge bridge judge-runs/old-* --judge gpt-6-luna --limit 300 --dry-run
+    judge bridge judge-runs/old-* --judge gpt-6-luna --limit 300 --max-cost 20
 
     The same command continues where it was stopped, and asks nothing twice. The same seed draws the
-    same studies, and a larger --studies keeps those of a smaller one.
+    same studies, and a larger --limit keeps those of a smaller one.
 
     Exit codes are those of judge RUBRIC.
     """
@@ -117,12 +132,14 @@ def bridge(
         raise click.UsageError("name the new judge: --judge")
     old = kept.kept_runs(
         runs_among(choices_of(runs)),
-        by=by,
+        by=",".join(by) or "study_class",
         allow=allow,
         common=common,
         patient_field=patient_field,
     )
-    drawn = kept.drawn_studies(old.panel, old.is_scored, by=by, n=studies, seed=seed)
+    drawn = kept.drawn_studies(
+        old.panel, old.is_scored, by=old.by, n=limit, seed=draw_seed
+    )
     settings = kept.settings_for(old, options.judge_values())
     session = options.session(settings)
     reports = kept.sampled_reports(old, drawn, settings, session.rubric)

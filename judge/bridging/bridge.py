@@ -34,7 +34,7 @@ from judge.files import cannot_write, replacing
 from judge.rubrics.contract import Rubric
 from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
-from judge.stats.intervals import FEWER_RESAMPLES, Draws, Values
+from judge.stats.intervals import FEWER_RESAMPLES, Bools, Draws, Values
 from judge.stats.scores import ScoreMatrix, cuts, parts_of
 from judge.stats.significance import Resampling, compare_pairs, plan
 from judge.stats.statistic import Mean, OfSums
@@ -255,9 +255,7 @@ def two_judges(runs: KeptRuns, drawn: DrawnStudies, new: RunFolder) -> TwoJudges
 
 def _part(judges: TwoJudges, part: ScoreMatrix, key: Mapping[str, object]) -> TwoJudges:
     """Return the judges' values of the studies of one group."""
-    (name,) = key
-    column = judges.old.fields[name]
-    rows = np.array([row for row, value in enumerate(column) if value == key[name]])
+    rows = np.flatnonzero(_rows_of(judges.old, key))
     return TwoJudges(
         old=part,
         new=judges.new.take(rows),
@@ -267,13 +265,19 @@ def _part(judges: TwoJudges, part: ScoreMatrix, key: Mapping[str, object]) -> Tw
     )
 
 
+def _rows_of(panel: ScoreMatrix, key: Mapping[str, object]) -> Bools:
+    """Return which studies are in a group; in the empty one are all."""
+    is_of = np.ones(len(panel.study_ids), bool)
+    for name, value in key.items():
+        is_of &= np.array([cell == value for cell in panel.fields[name]], bool)
+    return is_of
+
+
 # Shifts and the rule
 
 
 def _shifts(judges: TwoJudges, pairs: Pairs, by: str, margin: float) -> list[Shift]:
     """Return the shifts of all metrics: of all studies and by group, all models and each."""
-    column = np.array(judges.old.fields[by], object)
-    values = column[pairs.studies]
     groups: list[dict[str, object]] = [{}]
     groups += [key for key, _ in parts_of(judges.old, [by])[1:]]
     models: list[str | None] = [None, *judges.old.models]
@@ -283,9 +287,7 @@ def _shifts(judges: TwoJudges, pairs: Pairs, by: str, margin: float) -> list[Shi
     for metric in judges.old.metrics:
         figure = _metric_figure(judges, pairs, metric.name)
         for key in groups:
-            in_group = np.ones(len(values), bool)
-            if key:
-                in_group = np.array([value == key[by] for value in values], bool)
+            in_group = _rows_of(judges.old, key)[pairs.studies]
             for model in models:
                 rows = in_group
                 number = 0
@@ -304,10 +306,7 @@ def _shifts(judges: TwoJudges, pairs: Pairs, by: str, margin: float) -> list[Shi
 
 def _lost_share(judges: TwoJudges, model: int, key: Mapping[str, object]) -> float:
     """Return the share of a model's drawn reports that the new judge did not score."""
-    is_drawn = judges.is_drawn[:, model]
-    for name, value in key.items():
-        column = judges.old.fields[name]
-        is_drawn = is_drawn & np.array([cell == value for cell in column], bool)
+    is_drawn = judges.is_drawn[:, model] & _rows_of(judges.old, key)
     n_drawn = int(is_drawn.sum())
     if not n_drawn:
         return 0.0

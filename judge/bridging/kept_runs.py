@@ -18,7 +18,7 @@ from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
 from judge.running.settings import read_reports, with_context
 from judge.stats.intervals import Bools, Codes
 from judge.stats.scores import ScoreMatrix
-from judge.stats.summary import check_fields, reserved_names
+from judge.stats.summary import check_fields, fields_of, reserved_names
 from judge.studies import StudySet
 from judge.studies.input_table import InputFile
 from judge.text import group_value
@@ -36,7 +36,8 @@ _OTHERS, _ANY, _OTHERWISE = "others", "any", "otherwise"
 class KeptRuns:
     """Runs of one judge and one rubric on the same studies, one for each model.
 
-    `by` is the field whose groups are strata, and are reported by themselves.
+    `by` is the field, or several with commas between them, whose groups are drawn from and
+    reported by themselves.
     """
 
     compared: ComparedRuns
@@ -75,12 +76,11 @@ def kept_runs(
     compared = read_scores(
         choices, by=[by], allow=allow, patient_field=patient_field, common=common
     )
-    if by not in compared.panel.fields:
-        fields = compared.runs[0].run.manifest.fields
-        check_fields([by], ["study_class", *fields])
-        raise JudgeError(
-            f"the runs disagree about the field {by!r}: name another with --by"
-        )
+    fields = compared.runs[0].run.manifest.fields
+    check_fields([by], ["study_class", *fields])
+    for name in fields_of(by):
+        if name not in compared.panel.fields:
+            raise JudgeError(f"the runs disagree about {name!r}: name other --strata")
     names = dict.fromkeys(run.rubric for run in compared.runs)
     if len(names) > 1:
         raise JudgeError(
@@ -144,7 +144,7 @@ def drawn_studies(
         if n < needed:
             raise JudgeError(
                 f"{n} studies of {name} are too few for {LEAST} of each of the {len(sizes)} groups "
-                f"by {by} and by the old judge's outcome: give --studies {needed} or more"
+                f"by {by} and by the old judge's outcome: give --limit {needed} or more"
             )
         groups, outcomes = zip(*keys, strict=True)
         columns = {
@@ -160,8 +160,10 @@ def _strata(
     panel: ScoreMatrix, model: int, rows: Codes, by: str
 ) -> list[tuple[str, str]]:
     """Return the stratum of each study that the old judge scored: its group and the outcome."""
-    column = panel.fields[by]
-    groups = [group_value(column[row]) for row in rows]
+    columns = [panel.fields[name] for name in fields_of(by)]
+    groups = []
+    for row in rows:
+        groups.append(", ".join(group_value(column[row]) for column in columns))
     outcomes = _outcomes(panel, model, rows)
     keys = list(zip(groups, outcomes, strict=True))
     small_groups = [group for group, n in Counter(groups).items() if n < LEAST]

@@ -65,7 +65,9 @@ def _in_words(verdict: Verdict, n_studies: int) -> str:
         return words
     if verdict.n_needed > n_studies:
         return f"{words}; the runs have too few studies to tell"
-    return f"{words}; --studies {verdict.n_needed} would tell if the shifts stay as they are"
+    return (
+        f"{words}; --limit {verdict.n_needed} would tell if the shifts stay as they are"
+    )
 
 
 def _restated(bridge: Bridge) -> Table:

@@ -64,7 +64,7 @@ def bridged(invoke: Invoke, *words: object, code: int = 0) -> dict[str, Any]:
 
 
 def options_of(path: Path, *more: object, studies: int = 100) -> tuple[object, ...]:
-    return ("--judge", LEXICON, "--studies", studies, "--out", path, *more)
+    return ("--judge", LEXICON, "--limit", studies, "--out", path, *more)
 
 
 def test_a_leaderboard_is_restated_and_kept_in_a_file(
@@ -112,12 +112,12 @@ def test_the_same_seed_draws_the_same_studies_and_patients_are_resampled(
     out = tmp_path / "bridge"
     drawn = []
     for seed in (1, 1, 2):
-        found = bridged(invoke, *old.values(), *options_of(out, "--seed", seed))
+        found = bridged(invoke, *old.values(), *options_of(out, "--draw-seed", seed))
         assert found["patient_field"] == "subject_id"
         run = Path(found["runs"][-1]["run"])
         drawn.append({row["study_id"] for row in new_table(run)})
     assert drawn[0] == drawn[1] != drawn[2]
-    larger = options_of(out, "--seed", 1, studies=150)
+    larger = options_of(out, "--draw-seed", 1, studies=150)
     more = bridged(invoke, *old.values(), *larger)
     run = Path(more["runs"][-1]["run"])
     assert drawn[0] < {row["study_id"] for row in new_table(run)}
@@ -126,7 +126,7 @@ def test_the_same_seed_draws_the_same_studies_and_patients_are_resampled(
 def test_the_same_judge_may_stand_in_one_table(
     invoke: Invoke, old: dict[str, Path], tmp_path: Path
 ) -> None:
-    words = ("--judge", "lexicon", "--studies", 200, "--patient-field", "none")
+    words = ("--judge", "lexicon", "--limit", 200, "--patient-field", "none")
     found = bridged(invoke, *old.values(), *words, "--out", tmp_path / "bridge")
     assert [verdict["answer"] for verdict in found["verdicts"]] == ["yes", "not known"]
     # Of 5 of 15 studies in a class, too few are drawn for a margin of 5 points: 67.
@@ -163,9 +163,11 @@ def test_what_is_no_old_judge_s_run_is_refused(
         return " ".join(done.stderr.split())
 
     assert "--judge" in refused(old["alder"])
-    few = refused(old["alder"], "--judge", "lexicon", "--studies", 5)
+    few = refused(old["alder"], "--judge", "lexicon", "--limit", 5)
     assert "too few" in few
-    assert "no field" in refused(old["alder"], "--judge", "lexicon", "--by", "hospital")
+    assert "no field" in refused(
+        old["alder"], "--judge", "lexicon", "--strata", "hospital"
+    )
     twice = refused(old["alder"], old["alder"], "--judge", "lexicon")
     assert "two runs" in twice
     imported = invoke(
@@ -218,7 +220,7 @@ def asked_of(server: FaultServer, folder: Path, *more: object) -> tuple[object, 
         "--cache",
         folder / "cache",
     )
-    return (*asked, "--studies", DRAWN, "--out", folder / "bridge", *more)
+    return (*asked, "--limit", DRAWN, "--out", folder / "bridge", *more)
 
 
 def test_a_dry_run_asks_nothing_and_a_second_run_nothing_twice(

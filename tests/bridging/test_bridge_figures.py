@@ -246,7 +246,7 @@ def test_a_sample_has_every_stratum_and_grows_without_losing_a_study() -> None:
     assert small != other
     # Models have the same studies as far as their strata allow: far more than by chance.
     assert len(small["a"] & small["b"]) > 25
-    with pytest.raises(JudgeError, match="--studies 40 or more"):
+    with pytest.raises(JudgeError, match="--limit 40 or more"):
         drawn(39)
 
 
