@@ -2,10 +2,11 @@
 
 Least squares takes the old value for the truth: where the old judge errs too its slope is too flat,
 and a new judge on the same scale seems to be on a narrower one. Deming's line allows for errors of
-both [Linnet 1990]. The ratio of the two variances of error has to be known; without repeats of both
-judges it is not, and 1 is taken: two judges that err alike. Least squares either way round are the
-slopes if one judge alone had an error, and bound what another ratio could give. Passing and
-Bablok's line needs values without ties [Bilić-Zulle 2011], and counts are mostly ties.
+both. The ratio of the two variances of error has to be known; without repeats of both judges it is
+not, and 1 is taken: two judges that err alike. With another ratio the line is off [Linnet 1998].
+Least squares either way round are the slopes if one judge alone had an error, and bound the true
+one where the errors are independent [Erickson 1993]. Passing and Bablok's line needs no ratio, but
+continuous values [Bilić-Zulle 2011], and counts are mostly ties.
 """
 
 from __future__ import annotations
