@@ -160,7 +160,7 @@ def draw(
     if n < needed:
         raise JudgeError(
             f"{n} is too few for {least} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)}; draw at least {needed}"
+            f"{', '.join(by)}; draw at least {needed} with -n"
         )
     places = []
     for study_ids in members.values():
