@@ -25,6 +25,7 @@ from judge.cli.options import (
 from judge.cli.output import note, print_document, runs_among
 from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
 from judge.cli.run_options import JudgeOptions, judge_options, running_options
+from judge.types import LEXICON
 
 if TYPE_CHECKING:
     from judge.running.session import JudgeSession
@@ -128,8 +129,6 @@ def bridge(
     from judge.tables.bridge import bridge_document
 
     options = JudgeOptions(**values)
-    if options.judge is None:
-        raise click.UsageError("name the new judge: --judge")
     old = kept.kept_runs(
         runs_among(choices_of(runs)),
         by=",".join(by) or "study_class",
@@ -142,6 +141,8 @@ def bridge(
     )
     settings = kept.settings_for(old, options.judge_values())
     session = options.session(settings)
+    if options.judge is None:
+        note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     reports = kept.sampled_reports(old, drawn, settings, session.rubric)
     if options.dry_run:
         forecast(session, reports)

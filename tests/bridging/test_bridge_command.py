@@ -140,6 +140,14 @@ def test_the_same_judge_may_stand_in_one_table(
     assert narrow["verdicts"][0]["n_needed"] > 200
 
 
+def test_the_built_in_judge_is_the_new_one_where_none_is_named(
+    invoke: Invoke, old: dict[str, Path], tmp_path: Path
+) -> None:
+    done = invoke("bridge", old["alder"], "--limit", 40, "--out", tmp_path / "bridge")
+    assert done.exit_code == 0, done.stderr
+    assert "No --judge given: using lexicon" in done.stderr
+
+
 @pytest.mark.parametrize("form", ["table", "md", "latex", "csv"])
 def test_every_form_has_the_tables(
     invoke: Invoke, old: dict[str, Path], tmp_path: Path, form: str
@@ -162,7 +170,6 @@ def test_what_is_no_old_judge_s_run_is_refused(
         assert done.exit_code == 2, done.output
         return " ".join(done.stderr.split())
 
-    assert "--judge" in refused(old["alder"])
     few = refused(old["alder"], "--judge", "lexicon", "--limit", 5)
     assert "too few" in few
     assert "no field" in refused(
