@@ -20,8 +20,8 @@ import numpy as np
 from bench_intervals import table
 
 from judge.bridging.figures import (
-    Figure,
     Pairs,
+    Quantity,
     TwoJudges,
     restatable,
     restated,
@@ -253,7 +253,7 @@ def covered(
     for metric in METRICS:
         assert isinstance(metric.statistic, OfSums)
         name = metric.name
-        figure = Figure(
+        figure = Quantity(
             name=name,
             label=metric.label,
             statistic=metric.statistic,

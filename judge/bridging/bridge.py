@@ -16,8 +16,8 @@ from judge.bridging.figures import (
     Agreement,
     Answer,
     Conclusion,
-    Figure,
     Pairs,
+    Quantity,
     Restated,
     Shift,
     TwoJudges,
@@ -313,7 +313,7 @@ def _lost_share(judges: TwoJudges, model: int, key: Mapping[str, object]) -> flo
     return 1 - int((is_drawn & judges.is_scored[:, model]).sum()) / n_drawn
 
 
-def _metric_figure(judges: TwoJudges, pairs: Pairs, name: str) -> Figure:
+def _metric_figure(judges: TwoJudges, pairs: Pairs, name: str) -> Quantity:
     metric = judges.old.metric(name)
     assert isinstance(metric.statistic, OfSums)
     per = {}
@@ -322,7 +322,7 @@ def _metric_figure(judges: TwoJudges, pairs: Pairs, name: str) -> Figure:
             "old_per": pairs.values(judges.old.per[name]),
             "new_per": pairs.values(judges.new.per[name]),
         }
-    return Figure(
+    return Quantity(
         name=name,
         label=metric.short,
         statistic=metric.statistic,
@@ -382,7 +382,9 @@ def _named(shifts: list[Shift]) -> str:
 # Categories
 
 
-def _category_figures(judges: TwoJudges, pairs: Pairs, rubric: Rubric) -> list[Figure]:
+def _category_figures(
+    judges: TwoJudges, pairs: Pairs, rubric: Rubric
+) -> list[Quantity]:
     """Return the counts of items by level, and by category at each level and at all levels."""
     of_rubric = cuts(rubric)
     if rubric.tally is None or not of_rubric:
@@ -404,7 +406,7 @@ def _category_figures(judges: TwoJudges, pairs: Pairs, rubric: Rubric) -> list[F
         for label, number in zip(columns.labels, of_row, strict=True):
             choices[label.label] = [number]
         for level, numbers in choices.items():
-            figure = Figure(
+            figure = Quantity(
                 name=f"{row or 'all'}/{level}",
                 label=f"{row_label}, {level}",
                 statistic=_COUNT,
@@ -420,7 +422,7 @@ _COUNT = Mean("count", "count", measures=("count",), higher_is_better=False)
 
 
 def _agreements(
-    judges: TwoJudges, pairs: Pairs, figures: list[Figure]
+    judges: TwoJudges, pairs: Pairs, figures: list[Quantity]
 ) -> list[Agreement]:
     """Return the agreement on each rate, and on whether a report has an error of a category."""
     found = []
@@ -550,6 +552,7 @@ def _signature(
 def _plain_shift(shift: Shift) -> dict[str, Any]:
     return {
         **asdict(shift),
+        "is_shifted": shift.is_shifted,
         "shift": shift.shift.plain(),
         "slope": shift.slope.plain(),
         "slopes": None if shift.slopes is None else list(shift.slopes),

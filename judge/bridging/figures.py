@@ -187,9 +187,17 @@ class Shift:
     why: str = ""
     n_needed: int | None = None
 
+    @property
+    def is_shifted(self) -> bool:
+        """Whether the interval of the shift leaves 0 out."""
+        low, high = self.shift.low, self.shift.high
+        if low is None or high is None:
+            return False
+        return low > 0 or high < 0
+
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class Quantity:
     """What is compared: a metric, or the count of a category as one."""
 
     name: str
@@ -204,7 +212,7 @@ class Figure:
 
 def shift_of(
     pairs: Pairs,
-    figure: Figure,
+    figure: Quantity,
     rows: Bools,
     *,
     model: str | None = None,
@@ -271,7 +279,9 @@ def _ratio(top: Values, under: Values) -> Values:
     return np.asarray(np.divide(top, under, out=undefined, where=under > 0))
 
 
-def _share_shift(pairs: Pairs, figure: Figure, known: Bools, draws: Values) -> Estimate:
+def _share_shift(
+    pairs: Pairs, figure: Quantity, known: Bools, draws: Values
+) -> Estimate:
     """Return the shift of a rate with the score interval of paired shares [Tango 1998].
 
     A bootstrap of few studies that differ is too narrow, and of none has no width. The studies
@@ -296,7 +306,7 @@ def _share_shift(pairs: Pairs, figure: Figure, known: Bools, draws: Values) -> E
     return replace(found, low=low, high=high)
 
 
-def _allowance(pairs: Pairs, figure: Figure, known: Bools) -> float:
+def _allowance(pairs: Pairs, figure: Quantity, known: Bools) -> float:
     """Return how far a mean may have moved by studies that differ and were not drawn.
 
     Where no study of n differs, up to z² / (n + z²) of all may, as Wilson's interval of 0 of n
@@ -335,7 +345,7 @@ def _with_allowance(estimate: Estimate, allowance: float) -> Estimate:
     return replace(estimate, low=value - below, high=value + above, reason=None)
 
 
-def _with_slope(found: Shift, pairs: Pairs, figure: Figure, known: Bools) -> Shift:
+def _with_slope(found: Shift, pairs: Pairs, figure: Quantity, known: Bools) -> Shift:
     x = np.where(known, figure.old, 0)
     y = np.where(known, figure.new, 0)
     for values in (x[known], y[known]):

@@ -12,6 +12,7 @@ from judge.tables.kinds import Kind, difference_kind, figure_kind
 from judge.text import counted, group_value
 
 _ALL = "all"
+_MOST_NAMED = 3
 _MOST_CHANGES = 20
 """Conclusions that change which are printed; CSV and JSON have every pair."""
 _IN_WORDS = {
@@ -48,6 +49,7 @@ def _facts(bridge: Bridge) -> Iterator[Fact]:
         yield f"one table, {scope}", _in_words(verdict, bridge.n_studies)
     margin = f"±{100 * bridge.margin:g} points"
     yield "rule", f"yes if the 95% interval of each rate's shift is within {margin}"
+    yield "figures that shift", _shifted(bridge) or "none, as far as the intervals tell"
     yield "old judge", bridge.old_judge
     yield "new judge", bridge.new_judge
     yield "rubric", bridge.rubric
@@ -55,6 +57,23 @@ def _facts(bridge: Bridge) -> Iterator[Fact]:
     models = counted(len(bridge.models), "model", "models")
     yield "judged by both", f"{reports}, of {bridge.n_studies:,} studies by {models}"
     yield "intervals", f"by {bridge.patient_field or 'study'}"
+
+
+def _shifted(bridge: Bridge) -> str:
+    """Return the figures of all studies whose shift is not 0, with the models they are of."""
+    models: dict[str, list[str]] = {}
+    for shift in bridge.shifts:
+        if shift.is_shifted and shift.model is not None and not shift.group:
+            models.setdefault(shift.label, []).append(shift.model)
+    texts = []
+    for label, names in models.items():
+        of = ", ".join(names)
+        if len(names) == len(bridge.models) > _MOST_NAMED:
+            of = f"all {len(names)} models"
+        elif len(names) > _MOST_NAMED:
+            of = f"{len(names)} of {len(bridge.models)} models"
+        texts.append(f"{label} ({of})")
+    return "; ".join(texts)
 
 
 def _in_words(verdict: Verdict, n_studies: int) -> str:

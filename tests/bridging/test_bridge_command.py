@@ -98,6 +98,10 @@ def test_a_leaderboard_is_restated_and_kept_in_a_file(
         ]
         scores = [float(row["green"]) for row in table if row["model"] == model]
         assert shift["new"] == pytest.approx(sum(scores) / 100, abs=0.03)
+    for shift in found["shifts"]:
+        low, high = shift["shift"]["low"], shift["shift"]["high"]
+        if low is not None:
+            assert shift["is_shifted"] == (low > 0 or high < 0)
     again = bridged(invoke, *old.values(), *options_of(out, *free))
     assert again == found
 

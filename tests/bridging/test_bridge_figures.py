@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from judge.bridging.figures import (
-    Figure,
     Pairs,
+    Quantity,
     Shift,
     TwoJudges,
     agreement_of,
@@ -99,8 +99,8 @@ def two_judges(
     )
 
 
-def figure_of(judges: TwoJudges, pairs: Pairs, metric: Metric) -> Figure:
-    return Figure(
+def figure_of(judges: TwoJudges, pairs: Pairs, metric: Metric) -> Quantity:
+    return Quantity(
         name=metric.name,
         label=metric.label,
         statistic=metric.statistic,
