@@ -21,8 +21,10 @@ import numpy as np
 import pandas as pd
 
 from judge import rubrics
-from judge.manifest import FORMAT, InputEntry, JudgeEntry, RunManifest, RunSummary
 from judge.rubrics import Rubric
+from judge.run_files.entries import InputEntry, JudgeEntry
+from judge.run_files.manifest import FORMAT, RunManifest
+from judge.run_files.summary import RunSummary
 from judge.running.folder import writing
 from judge.stats.summary import TableBuilder, summarise
 

@@ -29,7 +29,7 @@ from judge.cache.answers import answer_to
 from judge.cache.store import CompletionCache
 from judge.experiments.execution import ExperimentRunner, plan_of
 from judge.experiments.experiment import read_experiment
-from judge.manifest import MANIFEST
+from judge.run_files.manifest import MANIFEST
 from judge.running.asking import StudyQuestion
 from judge.studies import read_pair
 from judge.types import Completion, Study, Usage

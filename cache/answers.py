@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from judge import jsonio
 from judge.cache import key_of
-from judge.manifest import CompletionRecord, adapter, first_of
+from judge.run_files.checked import adapter, first_of
+from judge.run_files.study_record import CompletionRecord
 from judge.types import Completion, JudgeError, Usage
 
 _LONG_NUMBER = 16  # digits that no count of tokens has

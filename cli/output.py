@@ -17,7 +17,7 @@ from judge.text import harmless
 if TYPE_CHECKING:
     from judge.comparing.alignment import RunChoice
     from judge.figures.files import DrawnFigures
-    from judge.manifest import RunSummary
+    from judge.run_files.summary import RunSummary
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.backends import Judge
-    from judge.manifest import RunSummary
+    from judge.run_files.summary import RunSummary
     from judge.running.cost import SpendingLimit
     from judge.running.progress import Progress, ProgressListener, RunStoppedError
     from judge.running.run import RunResult

@@ -20,7 +20,7 @@ from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.manifest import RunSummary
+    from judge.run_files.summary import RunSummary
     from judge.running.folder import RunFolder
 
 
@@ -54,7 +54,7 @@ def list_(*, folders: tuple[Path, ...], form: str) -> None:
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     Runs in the trash of judge serve are left out.
     """
-    from judge.manifest import MANIFEST
+    from judge.run_files.manifest import MANIFEST
     from judge.running.folder import RunFolder
     from judge.running.run import RUNS
     from judge.tables.run import described_run, runs_document

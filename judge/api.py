@@ -24,9 +24,9 @@ from judge.experiments.experiment import (
     ExperimentSource,
     read_experiment,
 )
-from judge.manifest import RecognisedEntries
 from judge.results.experiment import ExperimentResult, result_of
 from judge.results.run import Run
+from judge.run_files.entries import RecognisedEntries
 from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.combining import merge as merge_runs
 from judge.running.combining import panel as panel_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from judge.manifest import FORMAT, JudgeEntry, PromptEntry, RunManifest
 from judge.rubrics import Rubric
+from judge.run_files.entries import JudgeEntry, PromptEntry
+from judge.run_files.manifest import FORMAT, RunManifest
 
 
 def manifest_of(

@@ -9,8 +9,8 @@ from pathlib import Path
 from made_manifests import manifest_of
 
 from judge import rubrics
-from judge.manifest import JudgeEntry
 from judge.rubrics import Rubric
+from judge.run_files.entries import JudgeEntry
 from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder, writing
 from judge.running.records import StudyResult, read

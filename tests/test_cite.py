@@ -11,8 +11,8 @@ from made_manifests import manifest_of
 from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
-from judge.manifest import RunSummary
 from judge.rubrics.contract import Source, _sources
+from judge.run_files.summary import RunSummary
 from judge.stats.statistic import Mean, Rate, Statistic
 from judge.tables.citation import _figure, citation, program
 

@@ -22,15 +22,15 @@ from made_manifests import as_last_format
 from support import EXAMPLES, Invoke
 
 from judge.jsonio import to_line
-from judge.manifest import (
-    FORMAT,
+from judge.readers.annotation_store import append_entry
+from judge.run_files.manifest import FORMAT
+from judge.run_files.study_record import (
     AnnotationRecord,
     CompletionRecord,
     EditRecord,
     ItemRecord,
     UsageRecord,
 )
-from judge.readers.annotation_store import append_entry
 from judge.running.folder import (
     ANNOTATIONS,
     MANIFEST,

@@ -19,7 +19,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict, get_type_hints, is_typeddict  # as forms' own
 
 import judge
-from judge.manifest import ExperimentEntry, ReadingEntry, RunManifest
+from judge.run_files.entries import ExperimentEntry, ReadingEntry
+from judge.run_files.manifest import RunManifest
 from judge.stats.summary import FIXED
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotation, Completion

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, FiniteFloat, NonNegativeInt, ValidationError
 from typing_extensions import TypedDict
 
 from judge.files import holding_lock
-from judge.manifest import adapter, first_of
+from judge.run_files.checked import adapter, first_of
 from judge.types import JudgeError
 
 _FOLDER, _DATABASE = "batches", "ledger.db"

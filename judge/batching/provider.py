@@ -35,7 +35,7 @@ from judge.backends.refusals import Refusals
 from judge.backends.replies import MOST_BYTES, TooLongReplyError
 from judge.backends.reply_reader import ReplyReader, masked
 from judge.backends.sdk_client import http_client
-from judge.manifest import first_of
+from judge.run_files.checked import first_of
 from judge.types import Completion, JudgeError
 
 _Model = TypeVar("_Model", bound=BaseModel)

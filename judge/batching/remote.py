@@ -13,7 +13,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from judge.backends.base import UnreadableReplyError
-from judge.manifest import first_of
+from judge.run_files.checked import first_of
 
 _SHOWN = 300
 

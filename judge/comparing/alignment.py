@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.files import folders_with
-from judge.manifest import ANNOTATIONS, MANIFEST
+from judge.run_files.manifest import MANIFEST
+from judge.run_files.study_record import ANNOTATIONS
 from judge.running.folder import RunFolder
 from judge.signature import digests
 from judge.stats.intervals import Values

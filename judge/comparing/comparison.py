@@ -20,7 +20,7 @@ from judge.comparing.alignment import (
     model_of_run,
 )
 from judge.comparing.metric_files import MetricFile
-from judge.manifest import recognised_text
+from judge.run_files.entries import recognised_text
 from judge.running.folder import RunFolder
 from judge.signature import signature_line
 from judge.stats.intervals import USUAL_DRAWS, Draws, Values

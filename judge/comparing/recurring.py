@@ -14,8 +14,8 @@ import numpy as np
 from judge.backends import lexicon
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
-from judge.manifest import RunSummary
 from judge.rubrics.contract import Label, Rubric
+from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
 from judge.sentences import lines
 from judge.stats.intervals import USUAL_DRAWS, Codes, rate_interval

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from judge.comparing.alignment import RunChoice
 from judge.files import WRITING, folders_with
-from judge.manifest import MANIFEST
+from judge.run_files.manifest import MANIFEST
 from judge.text import counted
 from judge.types import JudgeError
 

@@ -16,8 +16,10 @@ from judge.experiments.experiment import Experiment, ExperimentSource
 from judge.experiments.matrix import Matrix, PlannedRun, resolve
 from judge.experiments.spool import StudySpool
 from judge.files import is_regular
-from judge.manifest import MANIFEST, ExperimentEntry, RunManifest, RunSummary
 from judge.plugins import version
+from judge.run_files.entries import ExperimentEntry
+from judge.run_files.manifest import MANIFEST, RunManifest
+from judge.run_files.summary import RunSummary
 from judge.running.engine import GO_ON
 from judge.running.folder import RunFolder, claim
 from judge.running.progress import Progress, ProgressListener, RunStoppedError

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from judge import prompts
 from judge.files import cannot_write, check_writable, write_html
-from judge.manifest import RunSummary
 from judge.pages.bundle import PACKET, as_json, page_file, site_index
 from judge.prompts import official
 from judge.rubrics.contract import Facet, Measure, Rubric
 from judge.rubrics.questions import split_answers
+from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
 from judge.running.records import study_of
 from judge.stats.statistic import Statistic

@@ -17,11 +17,11 @@ from typing import Any
 
 from judge import jsonio
 from judge.files import append_line, is_there, open_regular
-from judge.manifest import adapter, first_of
 from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import EDIT, REFERENCE
+from judge.run_files.checked import adapter, first_of
 from judge.running.folder import RunFolder
 from judge.running.records import study_of
 from judge.sentences import sentences

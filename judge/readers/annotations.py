@@ -15,20 +15,16 @@ from typing import Any, Final, Literal
 
 from judge import jsonio, rubrics
 from judge.files import ANOTHER, atomic_folder, entries_of
-from judge.manifest import (
-    JudgeEntry,
-    ReadingEntry,
-    RunIdentity,
-    RunManifest,
-    SampleEntry,
-    adapter,
-)
 from judge.plugins import version
 from judge.report_sections import WHOLE_REPORT
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
 from judge.rubrics.green.parse import MATCHED, matched_item
+from judge.run_files.checked import adapter
+from judge.run_files.entries import JudgeEntry, ReadingEntry, SampleEntry
+from judge.run_files.identity import RunIdentity
+from judge.run_files.manifest import RunManifest
 from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder
 from judge.running.records import StudyResult

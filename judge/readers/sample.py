@@ -17,7 +17,8 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from judge.files import is_there, open_regular, replace_file, staging_folder
-from judge.manifest import SampleEntry, StratumEntry, adapter, first_of
+from judge.run_files.checked import adapter, first_of
+from judge.run_files.entries import SampleEntry, StratumEntry
 from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder
 from judge.signature import random_rank

@@ -18,16 +18,12 @@ from judge.cache.answers import (
     tag_of,
 )
 from judge.jsonio import from_line
-from judge.manifest import (
-    ANNOTATIONS,
-    MANIFEST,
-    CombinedEntry,
-    CombinedPart,
-    RescoredEntry,
-    RunManifest,
-    read_answers_manifest,
-)
 from judge.rubrics.derived import Aggregation, Rule
+from judge.run_files.entries import RescoredEntry
+from judge.run_files.identity import CombinedEntry, CombinedPart
+from judge.run_files.manifest import MANIFEST, RunManifest
+from judge.run_files.reading import read_answers_manifest
+from judge.run_files.study_record import ANNOTATIONS
 from judge.running.asking import COMPOSED
 from judge.running.folder import RunFolder, claim, damaged, lines_of
 from judge.running.panel import aggregate, apart

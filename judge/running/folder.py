@@ -30,24 +30,21 @@ from judge.files import (
     replace_file,
     staging_folder,
 )
-from judge.manifest import (
-    ANNOTATIONS,
-    EARLIER_SCORED,
-    MANIFEST,
-    SCORED,
-    SUMMARY,
-    ItemRecord,
-    ReadingEntry,
-    RunFileError,
-    RunManifest,
-    RunSummary,
-    StudyRecord,
-    read_line,
-    read_manifest,
-    read_summary,
-)
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import Aggregation, for_prompt, on_scale, restrict
+from judge.run_files.checked import RunFileError
+from judge.run_files.entries import ReadingEntry
+from judge.run_files.manifest import MANIFEST, RunManifest
+from judge.run_files.reading import read_manifest, read_summary
+from judge.run_files.study_record import (
+    ANNOTATIONS,
+    EARLIER_SCORED,
+    SCORED,
+    ItemRecord,
+    StudyRecord,
+    read_line,
+)
+from judge.run_files.summary import SUMMARY, RunSummary
 from judge.running.records import StudyResult, outcome_of, study_of, to_record
 from judge.signature import StudiesDigest
 from judge.stats.intervals import USUAL_DRAWS, Draws

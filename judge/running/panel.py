@@ -21,9 +21,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from judge.manifest import CombinedEntry, CombinedPart
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.derived import Aggregation, Rule, score_of
+from judge.run_files.identity import CombinedEntry, CombinedPart
 from judge.running.folder import RunWriter
 from judge.running.records import StudyResult
 from judge.stats.scores import cuts

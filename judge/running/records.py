@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.cache.answers import checksum
-from judge.manifest import adapter
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import check_end, is_complete
+from judge.run_files.checked import adapter
 from judge.running.evidence import with_evidence
 from judge.stats.summary import OUTCOMES
 from judge.types import (

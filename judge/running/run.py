@@ -21,18 +21,18 @@ from judge import plugins
 from judge.backends import Judge
 from judge.backends.base import Recognised
 from judge.backends.hosted import HostedJudge
-from judge.manifest import (
+from judge.plugins import version
+from judge.rubrics import Rubric
+from judge.run_files.entries import (
     ExperimentEntry,
     InputEntry,
     RecognisedEntries,
-    RunIdentity,
-    RunManifest,
-    RunSummary,
     ServedEntry,
     SpentEntry,
 )
-from judge.plugins import version
-from judge.rubrics import Rubric
+from judge.run_files.identity import RunIdentity
+from judge.run_files.manifest import RunManifest
+from judge.run_files.summary import RunSummary
 from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.judging import judge_set

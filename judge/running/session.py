@@ -23,18 +23,12 @@ from judge.backends.hosted import HostedJudge
 from judge.backends.refusals import Refusals
 from judge.cache import place
 from judge.cache.answers import AnswerStore
-from judge.manifest import (
-    CombinedEntry,
-    JudgedBy,
-    JudgeEntry,
-    PromptEntry,
-    RunIdentity,
-    ShardEntry,
-)
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
+from judge.run_files.entries import JudgeEntry, PromptEntry, ShardEntry
+from judge.run_files.identity import CombinedEntry, JudgedBy, RunIdentity
 from judge.running.asking import AskingPlan, StudyQuestion, find_answer
 from judge.running.interrupting import Interruption
 from judge.running.policy import RequestPolicy

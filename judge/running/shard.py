@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.manifest import ShardEntry
+from judge.run_files.entries import ShardEntry
 from judge.studies import StudySet
 from judge.types import JudgeError
 

@@ -15,10 +15,12 @@ from typing import Any
 
 from judge.comparing.alignment import known_model
 from judge.files import Stamp, folders_with, is_regular, is_there, stamp
-from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
+from judge.run_files.manifest import MANIFEST
+from judge.run_files.study_record import ANNOTATIONS
+from judge.run_files.summary import SUMMARY
 from judge.running import folder
 from judge.running.folder import TABLE_PARQUET, RunFolder
 from judge.service import ProblemError, jobs

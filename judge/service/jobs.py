@@ -38,7 +38,8 @@ from judge.files import (
     open_regular,
     write_regular,
 )
-from judge.manifest import MANIFEST, Moment
+from judge.run_files.entries import Moment
+from judge.run_files.manifest import MANIFEST
 from judge.run_settings import ColumnSettings, OpenSettings, RunSettings
 from judge.running.settings import judge_settings
 from judge.service.settings import JOBS, ServiceSettings

@@ -26,9 +26,9 @@ from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.backends.hosted import FLEX
 from judge.files import open_regular
-from judge.manifest import ANNOTATIONS
 from judge.readers.annotation_store import append_entry
 from judge.report_sections import SECTION_NAMES
+from judge.run_files.study_record import ANNOTATIONS
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
 from judge.service.catalogue import OpenRun, RunEntry

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from judge.manifest import RunSummary, SummaryBlock
 from judge.rubrics.contract import Rubric
+from judge.run_files.summary import RunSummary, SummaryBlock
 from judge.run_settings import DEFAULT_BY
 from judge.stats.estimate import Estimate
 from judge.stats.intervals import (

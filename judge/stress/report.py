@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.manifest import MANIFEST
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Facet, Measure, Rubric
 from judge.rubrics.quantities import levels_of
+from judge.run_files.manifest import MANIFEST
 from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.intervals import Codes, mean_interval, rate_interval

@@ -14,16 +14,16 @@ from typing import Any
 import pandas as pd
 
 from judge.files import open_regular
-from judge.manifest import (
+from judge.report_sections import FINDINGS, WHOLE_REPORT
+from judge.run_files.checked import RunFileError
+from judge.run_files.manifest import MANIFEST
+from judge.run_files.reading import read_source_manifest
+from judge.run_files.study_record import (
     ANNOTATIONS,
-    MANIFEST,
     ReportsRecord,
-    RunFileError,
     read_line,
     read_old_line,
-    read_source_manifest,
 )
-from judge.report_sections import FINDINGS, WHOLE_REPORT
 from judge.signature import studies_digest
 from judge.studies.columns import (
     FIELD_NAMES,

@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.manifest import (
-    JudgedBy,
-    RunManifest,
-    RunSummary,
-    SummaryBlock,
-    recognised_text,
-)
 from judge.rubrics.contract import Rubric, Source, source
+from judge.run_files.entries import recognised_text
+from judge.run_files.identity import JudgedBy
+from judge.run_files.manifest import RunManifest
+from judge.run_files.summary import RunSummary, SummaryBlock
 from judge.stats.estimate import Estimate
 from judge.stats.statistic import Ratio, Statistic
 from judge.stats.summary import estimate_of

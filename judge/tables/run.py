@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
-from judge.manifest import RunSummary, SummaryBlock, recognised_text
 from judge.rubrics.contract import Rubric, Tally
+from judge.run_files.entries import recognised_text
+from judge.run_files.summary import RunSummary, SummaryBlock
 from judge.running.evidence import NOT_ABOUT
 from judge.signature import with_parts
 from judge.stats.estimate import Estimate

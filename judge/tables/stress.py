@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judge.manifest import RecognisedEntries, recognised_text
+from judge.run_files.entries import RecognisedEntries, recognised_text
 from judge.stats.estimate import Estimate
 from judge.stress.candidates import MADE
 from judge.tables.document import (

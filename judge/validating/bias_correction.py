@@ -11,8 +11,8 @@ import numpy as np
 
 from judge import plugins
 from judge.comparing.alignment import AlignedRuns, RunChoice, align
-from judge.manifest import RunSummary
 from judge.rubrics.contract import Rubric
+from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.agreement import mean_of

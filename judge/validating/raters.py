@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from judge import rubrics
 from judge.comparing.alignment import SIDES, AlignedRuns, RunChoice, align, model_of_run
 from judge.comparing.metric_files import MetricFile
-from judge.manifest import MANIFEST
 from judge.readers.annotations import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
@@ -27,6 +26,7 @@ from judge.rubrics.quantities import (
     measures_at_level,
     quantities_of,
 )
+from judge.run_files.manifest import MANIFEST
 from judge.running.folder import RunFolder
 from judge.signature import digests
 from judge.stats.intervals import Values

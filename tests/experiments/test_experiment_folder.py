@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import EXAMPLES, Invoke
 
-from judge.manifest import MANIFEST
+from judge.run_files.manifest import MANIFEST
 
 ALDER, BIRCH = EXAMPLES / "preds_alder.json", EXAMPLES / "preds_birch.json"
 REFS = EXAMPLES / "refs.json"

@@ -15,7 +15,9 @@ import pytest
 from faultserver import Behaviour, Fault, FaultServer, always
 from support import EXAMPLES, ROOT, Invoke, write_json
 
-from judge.manifest import ANNOTATIONS, MANIFEST, SUMMARY
+from judge.run_files.manifest import MANIFEST
+from judge.run_files.study_record import ANNOTATIONS
+from judge.run_files.summary import SUMMARY
 from judge.running.cost import Prices
 from judge.running.folder import TABLE_CSV, TABLE_PARQUET
 

@@ -11,10 +11,10 @@ import pytest
 from readersfiles import by_reader, measures, totals
 from support import EXAMPLES, Invoke
 
-from judge.manifest import ReadingEntry
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, new_reading
 from judge.readers.sample import kept_sample
+from judge.run_files.entries import ReadingEntry
 from judge.running.folder import RunFolder
 from judge.types import Edit
 

@@ -1,0 +1,1 @@
+"""The files of a run folder as types: manifest, summary, and one record per study."""
