@@ -48,7 +48,13 @@ def _facts(bridge: Bridge) -> Iterator[Fact]:
         scope = _SCOPES[verdict.scope].format(by=bridge.by)
         yield f"one table, {scope}", _in_words(verdict, bridge.n_studies)
     margin = f"±{100 * bridge.margin:g} points"
-    yield "rule", f"yes if the 95% interval of each rate's shift is within {margin}"
+    if bridge.verdicts:
+        yield "rule", f"yes if the 95% interval of each rate's shift is within {margin}"
+    else:
+        yield (
+            "one table",
+            "no answer: the rubric has no rate to hold against the margin",
+        )
     yield "figures that shift", _shifted(bridge) or "none, as far as the intervals tell"
     yield "old judge", bridge.old_judge
     yield "new judge", bridge.new_judge

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from faultserver import Behaviour, Fault, FaultServer, always
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, Invoke, with_rules, write_json
 
 from judge.cli import main
 from judge.running.cost import Prices
@@ -142,6 +142,23 @@ def test_the_same_judge_may_stand_in_one_table(
     )
     assert {verdict["answer"] for verdict in narrow["verdicts"]} == {"not known"}
     assert narrow["verdicts"][0]["n_needed"] > 200
+
+
+@pytest.mark.parametrize("rubric", with_rules(["fineradscore", "crimson", "facts"]))
+def test_other_rubrics_have_a_bridge_and_one_without_a_rate_no_answer(
+    invoke: Invoke, tmp_path: Path, rubric: str
+) -> None:
+    files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+    assert invoke(rubric, *files, "--out", tmp_path / "old").exit_code == 0
+    words = (tmp_path / "old", "--judge", "lexicon", "--limit", 15)
+    found = bridged(invoke, *words, "--out", tmp_path / "bridge")
+    has_rate = any(shift["is_share"] for shift in found["shifts"])
+    assert bool(found["verdicts"]) == has_rate == (rubric != "facts")
+    assert {one["shift"]["value"] for one in found["shifts"]} <= {0, None}
+    shown = invoke("bridge", *words, "--out", tmp_path / "bridge").stdout
+    assert ("has no rate" in shown) == (rubric == "facts")
+    if rubric != "fineradscore":
+        assert any("only means and rates" in note for note in found["notes"])
 
 
 def test_the_built_in_judge_is_the_new_one_where_none_is_named(
