@@ -129,13 +129,14 @@ def doctor(
 
 def _judge(name: str) -> tuple[str, bool]:
     """Return what is to be said of a judge, and whether it can be asked."""
-    from judge.cli.judging import checked_judge
+    from judge.cli.judging import judge_called
+    from judge.cli.progress import described_judge, missing_key
 
     try:
-        text = checked_judge(name)
+        judge = judge_called(name)
     except JudgeError as error:
         return f"{name}: {error}", False
-    return text, "its key is missing" not in text
+    return described_judge(judge), not missing_key(judge)
 
 
 def _extras() -> list[dict[str, Any]]:

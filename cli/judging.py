@@ -43,6 +43,7 @@ from judge.text import counted
 from judge.types import LEXICON
 
 if TYPE_CHECKING:
+    from judge.backends import Judge
     from judge.batching.batch_run import BatchPolicy
     from judge.rubrics.derived import Rule
     from judge.run_settings import ReportSettings, RunSettings
@@ -258,12 +259,12 @@ def _in_batches(
     yield
 
 
-def checked_judge(name: str) -> str:
-    """Return `described_judge` of a judge's name; raises `JudgeError` for one that is not there."""
+def judge_called(name: str) -> Judge:
+    """Return the judge of a name, which is asked nothing; raises `JudgeError` for no judge."""
     from judge import backends, rubrics
 
     settings = backends.JudgeSettings(environ=os.environ, say=note, sends=False)
-    return described_judge(backends.load(name, rubrics.load("green"), settings))
+    return backends.load(name, rubrics.load("green"), settings)
 
 
 @click.command(
@@ -306,7 +307,7 @@ def check(
     description = described(questions_of(studies, shard, settings.references))
     lines = preview(description)
     if judge is not None:
-        description["judge"] = checked_judge(judge)
+        description["judge"] = described_judge(judge_called(judge))
         lines.append(("judge", description["judge"]))
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))

@@ -220,7 +220,7 @@ def rates(
 ) -> None:
     """Show the rates of RUN again, grouped by any field, without asking a judge.
 
-    With --readers each figure stands beside one with the judge's bias removed, and beside the
+    With --readers each figure is printed beside one with the judge's bias removed, and beside the
     readers' own; docs/trust.md says when that is valid.
     """
     from judge.running.folder import RunFolder

@@ -159,16 +159,22 @@ def named_with_end(judge: Judge) -> str:
 
 def described_judge(judge: Judge) -> str:
     """Return a judge's name, its end if that is soon, and whether its key is missing."""
+    shown = named_with_end(judge)
+    missing = missing_key(judge)
+    if missing:
+        shown += f"; its key is missing: set {missing}"
+    return shown
+
+
+def missing_key(judge: Judge) -> str:
+    """Return the variable with a judge's key where it is not set; empty where none is missing."""
     from judge.backends.hosted import HostedJudge
 
-    shown = named_with_end(judge)
-    if (
-        isinstance(judge, HostedJudge)
-        and judge.billing_url
-        and not os.environ.get(judge.key_name)
-    ):
-        shown += f"; its key is missing: set {judge.key_name}"
-    return shown
+    if not isinstance(judge, HostedJudge) or not judge.billing_url:
+        return ""
+    if os.environ.get(judge.key_name):
+        return ""
+    return judge.key_name
 
 
 def forecast(

@@ -68,7 +68,7 @@ validation_options = shared_options(
         ),
     ]
 )
-"""How judges are held against readers: `epsilon`, `random_readers`, `level`."""
+"""How judges are compared with readers: `epsilon`, `random_readers`, `level`."""
 
 
 def rated_studies(

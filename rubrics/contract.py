@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import yaml
 
@@ -157,6 +157,8 @@ def sorted_by(*measures: str) -> tuple[Order, ...]:
 
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
+TONES: tuple[Tone, ...] = get_args(Tone)
+"""The tones, the gravest last."""
 Meaning = Literal[
     "insignificant", "significant", "not actionable", "actionable", "urgent", "emergent"
 ]
@@ -181,6 +183,13 @@ class Label:
     def is_grave(self) -> bool:
         """Whether it is emphasised."""
         return self.tone in ("serious", "critical")
+
+    @property
+    def weight(self) -> int:
+        """How grave it is, the larger the graver; -1 for a label that does not say it."""
+        if self.tone is None:
+            return -1
+        return TONES.index(self.tone)
 
 
 PART_FACETS = {"judge": "said_by", "reference": "against"}

@@ -30,7 +30,6 @@ from judge.types import Edit, Item, JudgeError, Scored
 
 _EXAMPLES = 3
 _Error = tuple[str, int, bool]
-TONES = (None, "good", "mild", "notable", "serious", "critical")
 _USUAL = Resampling(flips=FLIPS)
 # In how many studies an error recurs, and in how many, of either of two runs, it is tested: with
 # fewer no difference would survive Holm's correction for dozens of tests.
@@ -331,8 +330,7 @@ def _grouped(
         n += 1
         graded = _groups(record, rubric, rules, without_warnings=without_warnings)
         for group, grade in graded:
-            weight = TONES.index(grade.tone)
-            error = (study_id, weight, grade.is_grave)
+            error = (study_id, grade.weight, grade.is_grave)
             errors.setdefault(group, []).append(error)
     if wanted is not None and n != len(wanted):
         raise JudgeError(
@@ -350,7 +348,7 @@ def _numbers(
     """Return a group's numbers of the scored studies, with examples `among` some, or of all."""
     gravest: dict[str, int] = {}
     for study_id, weight, _ in errors:
-        gravest[study_id] = max(weight, gravest.get(study_id, 0))
+        gravest[study_id] = max(weight, gravest.get(study_id, weight))
     shown = [study_id for study_id in gravest if among is None or study_id in among]
     shown.sort(key=lambda study_id: -gravest[study_id])
     has_error = np.zeros(len(scored.rows), dtype=bool)

@@ -53,16 +53,16 @@ READING = Frontend("reading")
 
 
 def page_file(
-    mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]]
+    view: str, title: str, data: Iterable[tuple[str, bytes]]
 ) -> Iterator[str]:
-    """Yield the page of a view as one file with each piece of `data`; it begins with `mark`."""
+    """Yield the page of a view as one file with each piece of `data`; it begins with `MARK`."""
     policy = (
         f"default-src 'none'; script-src {source_hash(RESULTS.script)}; "
         f"style-src {source_hash(RESULTS.style)}; img-src blob:; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     yield (
-        f'{mark}\n<html lang="en" data-mode="file" data-view="{view}">\n<head>\n'
+        f'{MARK}\n<html lang="en" data-mode="file" data-view="{view}">\n<head>\n'
         '<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

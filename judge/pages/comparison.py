@@ -14,7 +14,7 @@ from judge import rubrics
 from judge.comparing.comparison import ComparedRuns
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import PageFigure, available, draw_figures, page_figures
-from judge.pages.bundle import MARK, PACKET, as_json, page_file
+from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.comparison_models import (
     BoardCell,
     BoardRow,
@@ -202,7 +202,7 @@ class ComparisonPage:
         pieces = self._file_pieces(records)
         if screens is not None:
             pieces = chain(pieces, screens.pieces())
-        return page_file(MARK, "comparison", self.title, pieces)
+        return page_file("comparison", self.title, pieces)
 
     def _file_pieces(self, records: Records) -> Iterator[tuple[str, bytes]]:
         study_ids = self.comparison.panel.study_ids
@@ -537,8 +537,9 @@ def _ranking(c: Comparison, index: int, metric: Metric) -> GroupRanking:
             differs=differs,
         )
         rows.append(row)
+    by_pair = {(test.a, test.b): test for test in tests}
     shown = [
-        _test_table(c, group, metric, model, order, tests)
+        _test_table(c, group, metric, model, order, by_pair)
         for model in range(len(models))
     ]
     return GroupRanking(rows=rows, tests=shown)
@@ -564,13 +565,12 @@ def _test_table(
     metric: Metric,
     model: int,
     order: Sequence[int],
-    tests: Sequence[PairTest],
+    tests: Mapping[tuple[int, int], PairTest],
 ) -> PrintedTable | None:
     """Return the tests of a model against the others, in the order of their ranks."""
-    by_pair = {(test.a, test.b): test for test in tests}
     rows = []
     for other in order:
-        test = by_pair.get(_pair(model, other))
+        test = tests.get(_pair(model, other))
         if test is None or other == model:
             continue
         # As the model sees it: its figure less the other's.

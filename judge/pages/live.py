@@ -143,7 +143,7 @@ def _figures(
 ) -> list[FigureSoFar]:
     if not len(scored):
         return []
-    of = f"{len(scored):,} scored {'study' if len(scored) == 1 else 'studies'}"
+    of = counted(len(scored), "scored study", "scored studies")
     if total is not None:
         of += f" of {total:,}"
     return [

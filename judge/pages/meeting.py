@@ -17,7 +17,7 @@ import numpy as np
 from judge import rubrics
 from judge.backends import lexicon
 from judge.comparing.comparison import ComparedRun, ComparedRuns
-from judge.comparing.recurring import TONES, ScoredStudies, most_frequent
+from judge.comparing.recurring import ScoredStudies, most_frequent
 from judge.pages.meeting_models import (
     FrequentError,
     Meeting,
@@ -177,6 +177,7 @@ class _Screen:
         self._classes = _classes(comparison, self._rate)
         counts = item_counts(self._panel, self._rubric)
         self._cuts = {count.model: count.cuts for count in counts}
+        self._longest = self._longest_bars()
 
     def shown(self) -> MeetingRubric:
         rubric = self._rubric
@@ -189,9 +190,7 @@ class _Screen:
             grave = " or ".join(level.label for level in levels if level.is_grave)
             if grave:
                 errors += f": {grave}; below, all"
-            by_weight = sorted(
-                levels, key=lambda level: TONES.index(level.tone), reverse=True
-            )
+            by_weight = sorted(levels, key=lambda level: level.weight, reverse=True)
             legend = [
                 LegendEntry(text=level.label, tone=level.tone) for level in by_weight
             ]
@@ -312,28 +311,24 @@ class _Screen:
             return
         names: list[str | None] = [label.name for label in self._shown_categories()]
         levels = self._rubric.facet(tally.columns).labels
+        in_category, in_all = self._longest
         for name, category in zip([*names, None], self._categories(), strict=True):
-            longest = self._longest
+            longest = in_category
             if name is None:
-                longest = self._longest_of_all
+                longest = in_all
             of_levels = [(level, cuts[name, level.name]) for level in levels]
             yield _errors_of(category.title, of_levels, longest)
 
-    @property
-    def _longest(self) -> float:
-        """The largest number of errors per study in one category."""
-        totals = _totals(self._cuts, self._models)
-        return max(
-            (total for (_, name), total in totals.items() if name is not None),
-            default=0.0,
-        )
-
-    @property
-    def _longest_of_all(self) -> float:
-        totals = _totals(self._cuts, self._models)
-        return max(
-            (total for (_, name), total in totals.items() if name is None), default=0.0
-        )
+    def _longest_bars(self) -> tuple[float, float]:
+        """Return the most errors per study in one category, and in all of them together."""
+        in_category = 0.0
+        in_all = 0.0
+        for (_, name), total in _totals(self._cuts, self._models).items():
+            if name is None:
+                in_all = max(in_all, total)
+            else:
+                in_category = max(in_category, total)
+        return in_category, in_all
 
     def _frequent(self, model: str) -> tuple[list[FrequentError], str]:
         """Return a model's most frequent errors, or why there are none."""
@@ -497,7 +492,8 @@ def _errors_of(
     parts = []
     counts = []
     # The gravest first, beside the axis.
-    for level, cut in sorted(known, key=_weight, reverse=True):
+    gravest_first = sorted(known, key=lambda entry: entry[0].weight, reverse=True)
+    for level, cut in gravest_first:
         n = int(cut.numerator or 0)
         counts.append(f"{level.label}: {n:,}")
         if cut.value and longest:
@@ -506,11 +502,6 @@ def _errors_of(
     n_scored = counted(first.n or 0, "scored study", "scored studies")
     title = f"{category}: {'; '.join(counts)}; in {n_scored}"
     return MeetingErrors(texts=texts, title=title, parts=parts)
-
-
-def _weight(of_level: tuple[Label, Estimate]) -> int:
-    level, _ = of_level
-    return TONES.index(level.tone)
 
 
 def _per_study(

@@ -21,6 +21,8 @@ Number = int | float
 Value = str | int | float
 MISSING = -1
 """The code of a study that has no value in a column."""
+NO_CLASS = "(none)"
+"""What is shown of a study without a class."""
 _MAX_CHOICES, _MAX_CHOICE = 200, 100
 _FEW_CHOICES = 12
 

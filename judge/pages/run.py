@@ -16,6 +16,7 @@ from judge.files import write_html
 from judge.pages.bundle import MARK, PACKET, as_json, page_file
 from judge.pages.models import (
     MISSING,
+    NO_CLASS,
     STUDIES,
     Bar,
     BarPart,
@@ -61,13 +62,12 @@ if TYPE_CHECKING:
 
 # So many fields of values this short are in the list of studies.
 _FEW_FIELDS, _SHORT = 3, 40
-NO_CLASS = "(none)"
 
 
 def page(run: RunFolder) -> Iterator[str]:
     """Yield the page of `run` as one file; raises ValueError where its table does not fit."""
     document = run_document(run.summary(), run.rubric)
-    return page_file(MARK, "run", document.title, _pieces(run))
+    return page_file("run", document.title, _pieces(run))
 
 
 def _pieces(run: RunFolder) -> Iterator[tuple[str, bytes]]:

@@ -30,7 +30,9 @@ _NO_JUDGES = (
     "No two of these runs judged the same reports by a rubric that lists errors. Compare runs of "
     "one file of predictions by two judges."
 )
-_NO_RATERS = "None of these rubrics lists errors that could be held against each other."
+_NO_RATERS = (
+    "None of these rubrics lists errors, so there is nothing to compare one by one."
+)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import Field
 
-from judge.pages.models import Fact, Number, PageModel
-from judge.rubrics.contract import Kind, Label, Rubric, Tone
+from judge.pages.models import NO_CLASS, Fact, Number, PageModel
+from judge.rubrics.contract import Kind, Rubric, Tone
 from judge.study.view import (
     Change,
     cell,
@@ -18,7 +18,6 @@ from judge.study.view import (
 )
 from judge.text import capital, counted
 
-_TONES: Sequence[str] = get_args(Tone)
 _NOT_LOCATED = "not located in the text"
 _NO_SCORE = "This study has no score and is not part of any rate."
 _TOO_LONG = "Too long to compare word by word."
@@ -148,7 +147,7 @@ class RunStudy(PageModel):
 def run_study(record: Mapping[str, Any], rubric: Rubric) -> RunStudy:
     """Return the study of a run's record."""
     measures = record["measures"]
-    study_class = record["study_class"] or "(none)"
+    study_class = record["study_class"] or NO_CLASS
     if record["class_inferred"]:
         study_class += " (inferred)"
     facts = [Fact(name="class", value=study_class)]
@@ -176,7 +175,7 @@ def findings(record: Mapping[str, Any], rubric: Rubric) -> Findings:
     ]
     noun = item_noun(rubric)
     heading = ""
-    if rubric.graded and noun is not None and record["outcome"] == "scored":
+    if rubric.graded and record["outcome"] == "scored":
         heading = f"No {noun.label}"
         if items:
             heading = counted(len(items), noun.label, noun.plural)
@@ -234,18 +233,12 @@ def _item(
         grade=grade.name,
         grade_text=grade.label,
         tone=grade.tone,
-        weight=_weight(grade),
+        weight=grade.weight,
         tags=_tags(item, kind, rubric),
         text=text,
         quotes=quotes,
         note=note,
     )
-
-
-def _weight(grade: Label) -> int:
-    if grade.tone is None:
-        return -1
-    return _TONES.index(grade.tone)
 
 
 def _tags(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judge.pages.bundle import MARK, PACKET, as_json, page_file
+from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.models import Fact, PrintedTable, list_column
 from judge.pages.numbers import value_column
 from judge.pages.screens import rater_pieces
@@ -48,7 +48,7 @@ _DIFFERENCE = "judge minus readers"
 def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     """Yield the page of `data`, as `judge validate --format json` has it, as one file."""
     pieces = chain(_pieces(data, studies), rater_pieces(studies))
-    return page_file(MARK, "validation", _TITLE, pieces)
+    return page_file("validation", _TITLE, pieces)
 
 
 def _pieces(

@@ -37,7 +37,6 @@ from judge.service import (
     moving_routes,
     readings,
     runs,
-    screen_routes,
 )
 from judge.service.catalogue import Catalogue
 from judge.service.comparisons import Comparisons
@@ -128,7 +127,6 @@ def api(settings: ServiceSettings) -> FastAPI:
         moving_routes,
         readings,
         comparison_routes,
-        screen_routes,
     ):
         app.include_router(module.routes)
     app.include_router(routes)
@@ -251,7 +249,7 @@ class Guard:
 
 
 async def _or_its_end(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request; one that the end of the service cuts short is told so."""
+    """Answer a request; 503 where the end of the service cuts it short."""
     has_begun = False
 
     async def noted(message: Message) -> None:

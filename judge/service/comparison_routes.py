@@ -1,4 +1,4 @@
-"""Comparisons of runs over HTTP, as their page shows them."""
+"""Comparisons of runs over HTTP, as their page and its screens show them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from judge.pages.comparison_models import (
     DrawnFigureTexts,
     ModelValues,
 )
+from judge.pages.disagreement_models import DisagreementsOverview, PairStudies
+from judge.pages.meeting_models import Meeting
 from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
 
@@ -72,9 +74,18 @@ Place = Annotated[int, InPath(ge=0, le=1_000_000, description="From 0.", example
 
 
 async def _piece(
-    name: str, query: ComparisonQuery, service: Service, media_type: str = JSON
+    name: str,
+    query: ComparisonQuery,
+    service: Service,
+    *,
+    screen: str | None = None,
+    media_type: str = JSON,
 ) -> Response:
+    """Return a piece of a comparison, or of one of its screens."""
     request = await asyncio.to_thread(query.request, service)
+    if screen is not None:
+        # Made by itself when it is asked for: it reads every judged report.
+        request["screen"] = screen
     piece = await service.comparisons.piece(request, name)
     return Response(piece, media_type=media_type)
 
@@ -123,4 +134,29 @@ async def list_figures(query: Compared, service: ServiceDep) -> Response:
 )
 async def drawn_figure(place: Place, query: Compared, service: ServiceDep) -> Response:
     """Return a figure as SVG, by its place in the list."""
-    return await _piece(f"figure-{place}", query, service, _SVG)
+    return await _piece(f"figure-{place}", query, service, media_type=_SVG)
+
+
+@routes.get("/meeting", response_model=Meeting)
+async def screen_for_meeting(query: Compared, service: ServiceDep) -> Response:
+    """Return one screen for a meeting: each model's rates, errors and most frequent errors.
+
+    The first request waits until it is made: all judged reports are read.
+    """
+    return await _piece("meeting", query, service, screen="meeting")
+
+
+@routes.get("/disagreements", response_model=DisagreementsOverview)
+async def list_disagreements(query: Compared, service: ServiceDep) -> Response:
+    """List the pairs of runs that judged the same reports, with what they see differently."""
+    return await _piece("disagreements", query, service, screen="disagreements")
+
+
+@routes.get("/disagreements/{place}", response_model=PairStudies)
+async def disagreements_of_pair(
+    place: Place, query: Compared, service: ServiceDep
+) -> Response:
+    """Return the studies that a pair sees differently, by the pair's place in the list."""
+    return await _piece(
+        f"disagreements-{place}", query, service, screen="disagreements"
+    )

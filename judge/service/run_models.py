@@ -6,13 +6,13 @@ The pages show these texts as they are, and offer the actions that a run has, no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from judge.pages.live import Preliminary
-from judge.pages.models import Fact
+from judge.pages.models import Fact, PageModel
 from judge.running.progress import Progress
 from judge.text import counted, harmless
 
@@ -33,13 +33,7 @@ _LONGEST_TROUBLE = 200
 _FEWEST_FOR_TIME = 5
 
 
-class Shown(BaseModel):
-    """A part of an answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Action(Shown):
+class Action(PageModel):
     """Something that can be done with a run now; `title` names the run beside it."""
 
     name: ActionName
@@ -55,7 +49,7 @@ def actions_for(name: str, actions: Iterable[ActionName]) -> list[Action]:
     ]
 
 
-class RunProgress(Shown):
+class RunProgress(PageModel):
     """How far a run is: counts, US dollars (null where unknown) and all of it in words."""
 
     total: int
@@ -127,19 +121,18 @@ def _left_text(done: int, total: int, seconds: float | None) -> str:
     minutes = round(left / 60)
     if minutes < 60:
         return f"about {counted(minutes, 'minute', 'minutes')} left"
-    return f"about {timedelta(minutes=minutes)} hours left".replace(
-        ":00 hours", " hours"
-    )
+    hours, minutes = divmod(minutes, 60)
+    return f"about {hours} h {minutes:02} min left"
 
 
-class Figure(Shown):
+class Figure(PageModel):
     """One of a run's main figures."""
 
     label: str
     text: str
 
 
-class ShownRun(Shown):
+class ShownRun(PageModel):
     """A run as in the list of runs.
 
     `progress` is there from its first study to its end, `detail` where it was stopped, has failed
@@ -169,7 +162,7 @@ class ShownRun(Shown):
     actions: list[Action]
 
 
-class RunList(Shown):
+class RunList(PageModel):
     """The runs, the newest first, and those in the trash."""
 
     runs: list[ShownRun]
@@ -180,7 +173,7 @@ class RunList(Shown):
     )
 
 
-class TrashedRunShown(Shown):
+class TrashedRunShown(PageModel):
     """A run in the trash: its id there, the name that it had, and when it was deleted."""
 
     id: str
@@ -190,20 +183,20 @@ class TrashedRunShown(Shown):
     restore_title: str
 
 
-class TrashList(Shown):
+class TrashList(PageModel):
     """The runs in the trash, those deleted last first."""
 
     runs: list[TrashedRunShown]
 
 
-class RunDetails(Shown):
+class RunDetails(PageModel):
     """A run, and of a finished one its summary, as its file `summary.json` has it."""
 
     run: ShownRun
     summary: dict[str, Any] | None
 
 
-class LiveRun(Shown):
+class LiveRun(PageModel):
     """A run, and what is known of it before its end; `preliminary` is null without any of it."""
 
     run: ShownRun
@@ -213,7 +206,7 @@ class LiveRun(Shown):
     )
 
 
-class RubricChoice(Shown):
+class RubricChoice(PageModel):
     """A rubric that a run can have, and the names of its prompts."""
 
     name: str
@@ -222,14 +215,14 @@ class RubricChoice(Shown):
     prompts: list[str]
 
 
-class RubricList(Shown):
+class RubricList(PageModel):
     """The rubrics, and the sections of reports that can be judged alone."""
 
     rubrics: list[RubricChoice]
     sections: list[str]
 
 
-class JudgeChoice(Shown):
+class JudgeChoice(PageModel):
     """A judge that clients may ask.
 
     `budget` is null for none, `left` also where it is not known; both in US dollars, with answers
@@ -246,13 +239,13 @@ class JudgeChoice(Shown):
     tiers: list[str]
 
 
-class JudgeList(Shown):
+class JudgeList(PageModel):
     """The judges that the service's owner allows."""
 
     judges: list[JudgeChoice]
 
 
-class CheckedPrice(Shown):
+class CheckedPrice(PageModel):
     """The requests of a run and the US dollars, null where the price is not known."""
 
     requests: int
@@ -261,14 +254,14 @@ class CheckedPrice(Shown):
     worst: float | None
 
 
-class CheckedWords(Shown):
+class CheckedWords(PageModel):
     """A check in words: facts by their names, and limits of cost that the run may reach."""
 
     facts: list[Fact]
     warnings: list[str]
 
 
-class RunCheck(Shown):
+class RunCheck(PageModel):
     """What a run would judge, and what it may cost; `price` is null for a judge that sends none."""
 
     studies: dict[str, Any]

@@ -26,7 +26,6 @@ from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.backends.hosted import FLEX
 from judge.files import open_regular
-from judge.pages.bundle import as_json as page_json
 from judge.pages.models import PageModel, StudyList
 from judge.pages.review import RunReviewsShown, StudyReview, run_reviews, study_review
 from judge.pages.run import RunOverview
@@ -437,7 +436,7 @@ def search_studies(
     Searched are id, fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    return as_json({"rows": opened.search(q)})
+    return as_answer(FoundStudies(rows=opened.search(q)))
 
 
 class StudyAnswer(PageModel):
@@ -469,7 +468,7 @@ def show_study(
         study=run_study(record, opened.rubric),
         asked=opened.asked.about(record),
     )
-    return Response(page_json(answer), media_type=JSON)
+    return as_answer(answer)
 
 
 @routes.get("/v1/runs/{run}/study/review", response_model=StudyReview)
@@ -486,7 +485,7 @@ def show_study_review(
     events = [event for event in opened.reviews() if event.study_id == id]
     errors = opened.errors_of(id)
     review = study_review(id, reader, events, errors, opened.rubric)
-    return Response(page_json(review), media_type=JSON)
+    return as_answer(review)
 
 
 @routes.get("/v1/runs/{run}/reviews", response_model=RunReviewsShown)
@@ -500,7 +499,7 @@ def list_reviews(run: RunId, service: ServiceDep) -> Response:
     """
     _, opened = service.catalogue.open(run)
     shown = run_reviews(opened.reviewed(), opened.rubric)
-    return Response(page_json(shown), media_type=JSON)
+    return as_answer(shown)
 
 
 @routes.post("/v1/runs/{run}/reviews", status_code=201)

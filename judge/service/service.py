@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from starlette.exceptions import HTTPException
 
 from judge import jsonio
+from judge.pages.bundle import as_json as page_json
 from judge.service.catalogue import Catalogue
 from judge.service.comparisons import Comparisons
 from judge.service.jobs import Jobs
@@ -82,8 +83,8 @@ def as_json(
 def as_answer(
     model: BaseModel, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    """Return an answer whose form the API documents, as JSON."""
-    return Response(model.model_dump_json(), status, headers, media_type=JSON)
+    """Return an answer whose form the API documents, as the pages' files have it."""
+    return Response(page_json(model), status, headers, media_type=JSON)
 
 
 def as_problem(

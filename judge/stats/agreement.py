@@ -417,7 +417,7 @@ def detections(
 ) -> list[tuple[RaterFigures, dict[str, Any]]]:
     """Return the figures of `detection` for all raters, as `rater_figures` orders them.
 
-    A rater that is held against one set of readers has counts; the mean over several sets has not.
+    A rater that is compared with one set of readers has counts; the mean over several sets has not.
     """
     shares = [name for name in DETECTION if name not in _NOT_SHARES]
     measure = detection_measure(resamples)
@@ -451,7 +451,7 @@ def severity_measure(resamples: Resamples, n_grades: int) -> Measure:
     `weighted_kappa` is Cohen's with quadratic weights, 1 - sum(w o) / sum(w e), where o and e are
     the observed and the expected shares of each pair of grades and w = (i - j)²; with w = |i - j|
     it is `weighted_kappa_linear` [Cohen 1968]. A rater's figure is the mean over the readers that
-    it is held against, one by one, since a mean of readers is no grade. It has no interval where a
+    it is compared with, one by one, since a mean of readers is no grade. It has no interval where a
     reader has fewer than five studies above the lowest grade.
     """
     grades = np.arange(n_grades)

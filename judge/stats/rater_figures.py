@@ -1,6 +1,6 @@
 """Figures of a rater against readers: all of them, or each set that leaves one reader out.
 
-A judge is held against all readers, which papers report. A reader can only be held against the
+A judge is compared with all readers, which papers report. A reader can only be compared with the
 others. So that the two can be compared, a judge takes each reader's place in turn, on the studies
 that this reader has, and the mean over these sets is its figure.
 

@@ -76,7 +76,7 @@ _MOST_WORK = 1.4e12
 """
 
 _SIGN_WORK, _LACKING_WORK, _PAIR_WORK = 75, 3.3, 46
-"""What a sign, a product of a study that a model lacks, and a sum held against the observed one
+"""What a sign, a product of a study that a model lacks, and a sum compared with the observed one
 cost, in multiplications (measured, `bench/bench_tests.py`)."""
 
 Pairs = tuple[Codes, Codes]
@@ -359,7 +359,7 @@ def plan(
     for index in range(len(tables)):
         for metric in metrics:
             sizes[_family_of(index, metric.name, how)] += n_pairs
-    # A p-value is held against its share of the 5%, so each of the shares needs as many flips.
+    # A p-value is compared with its share of the 5%, so each of the shares needs as many flips.
     largest = max(sizes.values(), default=0)
     refined = FLIPS_A_TEST * largest * _n_shares(len(tables), how)
     work = sum(_flip_work(metrics, table, n_pairs) for table in tables)

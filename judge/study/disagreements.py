@@ -268,7 +268,7 @@ class _Rater:
         self._rater = rater
         self._rubric = rater.run.rubric
         self._significant = significant_labels(self._rubric, level)
-        # What the other was not asked for, he cannot have seen.
+        # What the other was not asked for cannot have been seen.
         self._other_asked = _asked(other, level)
         self._other_name = other.name
         self._other_lacks = set(other.lacks)

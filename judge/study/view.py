@@ -16,8 +16,8 @@ from judge.text import number as printed_number
 from judge.types import Measures
 
 _END = ("outcome", "reason", "detail")
-# Longer lines, and those that share less, are replaced as a whole.
-_MAX_WORDS, _LEAST_SHARED = 800, 0.3
+# Lines that share less of their letters are replaced as a whole.
+_LEAST_SHARED = 0.3
 # White space as a browser knows it, where the search of a file runs.
 _GAPS = re.compile(
     "[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+"
@@ -250,10 +250,13 @@ def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[R
 
 def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
     """Return the words of a changed line in order: the same, taken out or put in."""
-    pieces = _pieces(_words(old_line), _words(new_line))
-    if not pieces:
-        pieces = [("out", old_line), ("in", new_line)]
-    return [(change, text) for change, text in pieces if text]
+    pieces = word_differences(old_line, new_line)
+    if pieces is not None:
+        n_same = sum(len(text) for change, text in pieces if change == "same")
+        if 2 * n_same >= _LEAST_SHARED * (len(old_line) + len(new_line)):
+            return pieces
+    whole: list[tuple[Change, str]] = [("out", old_line), ("in", new_line)]
+    return [(change, text) for change, text in whole if text]
 
 
 def word_differences(before: str, after: str) -> list[tuple[Change, str]] | None:
@@ -289,26 +292,6 @@ def word_differences(before: str, after: str) -> list[tuple[Change, str]] | None
 
 def _words(line: str) -> list[str]:
     return re.findall(r"\w+\s*|\W\s*", line)
-
-
-def _pieces(old: Sequence[str], new: Sequence[str]) -> list[tuple[Change, str]]:
-    """Return the pieces of a changed line, none where it is replaced as a whole."""
-    pieces: list[tuple[Change, str]] = []
-    if max(len(old), len(new)) > _MAX_WORDS:
-        return pieces
-    # Without autojunk, which would pass over the words that a long line repeats.
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < _LEAST_SHARED:
-        return pieces
-    for kind, start, end, new_start, new_end in matcher.get_opcodes():
-        old_text = "".join(old[start:end])
-        new_text = "".join(new[new_start:new_end])
-        if kind == "equal":
-            pieces.append(("same", old_text))
-        else:
-            pieces.append(("out", old_text))
-            pieces.append(("in", new_text))
-    return pieces
 
 
 def search_words(text: str) -> list[str]:

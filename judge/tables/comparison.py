@@ -723,7 +723,7 @@ def gate_document(gate: Gate) -> Document:
         entry = asdict(check)
         entry["metric"] = check.label
         entry["difference"] = difference
-        # A limit is held against a number, not against an earlier run.
+        # A limit is compared with a number, not with an earlier run.
         if check.is_limit:
             entry |= dict.fromkeys(tested, "")
         entries.append(entry)

@@ -129,12 +129,12 @@ def _agreement(validation: Data) -> Table:
     notes = []
     if is_left_out:
         notes.append(
-            "A judge stands in for each reader in turn and is held against the mean of the others, "
-            "as that reader is; the mean over the readers is printed. The last column is Kendall's "
-            "against the mean of all readers, as papers report it"
+            "A judge stands in for each reader in turn and is compared with the mean of the "
+            "others, as that reader is; the mean over the readers is printed. The last column is "
+            "Kendall's against the mean of all readers, as papers report it"
         )
     elif shown:
-        notes.append("A judge is held against the mean of all readers of a study")
+        notes.append("A judge is compared with the mean of all readers of a study")
     notes += [f"no ceiling for {', '.join(of)}: {why}" for why, of in refused.items()]
     return table_of(
         "agreement", "Agreement with the readers", head, shown, "; ".join(notes)
@@ -206,7 +206,7 @@ def _severity(validation: Data) -> Table:
     ]
     levels = ", ".join(name.replace("_", " ") for name in validation["severities"])
     title = f"Highest severity of a study: no such error, {levels}"
-    note = "The mean over the readers that a rater is held against, one by one"
+    note = "The mean over the readers that a rater is compared with, one by one"
     reasons = [entry["weighted_kappa"].get("reason") for entry in entries]
     return table_of("severity", title, head, entries, _with_reasons(note, reasons))
 

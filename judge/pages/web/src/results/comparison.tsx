@@ -18,6 +18,7 @@ import { disagreementScreen } from "./disagreements.tsx";
 import { DataColumn, Listing, choiceFilter, textFilter } from "./listing.ts";
 import type { Column, Filter } from "./listing.ts";
 import { embedded, embeddedBytes, isEmbedded, isFile } from "./load.ts";
+import { once } from "./loading.ts";
 import { meetingScreen } from "./meeting.tsx";
 import type { OpenStudy, StudyColumn } from "./study.tsx";
 
@@ -254,16 +255,12 @@ class ComparisonView implements View {
   }
 
   #group(place: number): Promise<ComparisonGroup> {
-    const known = this.#groups.get(place) ?? this.source.group(place);
-    this.#groups.set(place, known);
-    return known;
+    return once(this.#groups, place, () => this.source.group(place));
   }
 
   #columns(model: number): Promise<readonly DataColumn[]> {
     const load = async () => (await this.source.values(model)).columns.map((column: ListColumn) => new DataColumn(column));
-    const known = this.#values.get(model) ?? load();
-    this.#values.set(model, known);
-    return known;
+    return once(this.#values, model, load);
   }
 
   async listing(params: ReadonlyMap<string, string>): Promise<Listing> {

@@ -10,6 +10,7 @@ import { disagreementScreen } from "./disagreements.tsx";
 import { DataColumn, Listing, choiceFilter, textFilter } from "./listing.ts";
 import type { Column } from "./listing.ts";
 import { embedded } from "./load.ts";
+import { once } from "./loading.ts";
 import type { OpenStudy } from "./study.tsx";
 
 export async function validationPage() {
@@ -104,9 +105,7 @@ class ValidationView implements View {
   }
 
   #load(quantity: number): Promise<QuantityCounts> {
-    const known = this.#counts.get(quantity) ?? embedded<QuantityCounts>(`counts-${quantity}`);
-    this.#counts.set(quantity, known);
-    return known;
+    return once(this.#counts, quantity, () => embedded<QuantityCounts>(`counts-${quantity}`));
   }
 
   async study(row: number): Promise<OpenStudy> {
