@@ -1,7 +1,7 @@
 """The page of a run that is not finished: what is known of its first studies, and no more.
 
-A number of some of the studies is no result of the run, and never looks like one: each is given as
-`so far`, with how many studies it is of, and without an interval.
+A number of some of the studies is no result of the run, and never looks like one: each is shown as
+`so far`, with the number of its studies and without an interval.
 """
 
 from __future__ import annotations

@@ -156,8 +156,9 @@ def test_a_corrected_line_is_compared_word_by_word(service: Served) -> None:
     pieces = [(piece["change"], piece["text"]) for piece in answer.json()["pieces"]]
     assert pieces == [
         ("same", "Small "),
-        ("out", "left "),
-        ("in", "right "),
+        ("out", "left"),
+        ("in", "right"),
+        ("same", " "),
         ("same", "effusion."),
     ]
 
