@@ -22,7 +22,9 @@ from judge.cli.options import (
 from judge.cli.output import print_document
 
 _goal_option = partial(click.option, cls=GroupedOption, group="Goal")
-_gate_option = partial(click.option, cls=GroupedOption, group="No worse than another run")
+_gate_option = partial(
+    click.option, cls=GroupedOption, group="No worse than another run"
+)
 _readers_option = partial(click.option, cls=GroupedOption, group="Readings")
 
 

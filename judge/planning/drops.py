@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from judge.comparing.gate import filled_panel
-from judge.planning.pilot import Pilot
+from judge.planning.pilot import Pilot, amounts
 from judge.stats.estimate import Estimate
 from judge.stats.intervals import (
     bootstrap_weights,
     generator,
-    n_different,
     student,
     wilson_ends,
 )
@@ -31,6 +30,7 @@ from judge.stats.sample_size import (
     CAUTION,
     LEAST_OF_EACH,
     LEAST_PILOT,
+    UNKNOWN,
     Need,
     least_units,
 )
@@ -39,8 +39,8 @@ from judge.text import counted
 from judge.types import JudgeError
 
 _RESAMPLES = 1_000
-_Z_CAUTION = 0.8416212335729143
-"""The 80% point of the standard normal distribution."""
+_Z_CAUTION = 1.2815515655446004
+"""The 90% point of the standard normal distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class PairedRow:
     n: int
     n_units: int
     variation: float | None
-    studies: Need = Need()
+    studies: Need = UNKNOWN
     patients: Need | None = None
     dollars: float | None = None
     reason: str = ""
@@ -80,7 +80,7 @@ class _Variation:
 
     Of rates of independent studies `first` and `second` are the numbers of pairs that the first
     run alone, and the second alone, counts; else `error` is the standard error of the difference.
-    `cautious` is what the discordance, or the error, is multiplied with at its upper 80% limit.
+    `cautious` is what the discordance, or the error, is multiplied with at its upper 90% limit.
     """
 
     pairs: PairedStudies
@@ -135,7 +135,9 @@ def _variation(pilot: Pilot, metric: Metric) -> tuple[PairedRow, _Variation | No
         there = counted(pairs.n_units, one, several)
         reason = f"the pilot has both figures for {there}, and {LEAST_PILOT} are needed"
         return replace(row, reason=reason), None
-    found = difference_and_error(pairs.sums, np.ones((1, pairs.n_units)), metric.statistic)
+    found = difference_and_error(
+        pairs.sums, np.ones((1, pairs.n_units)), metric.statistic
+    )
     if found is None or not np.isfinite(found[0]).all():
         reason = "its differences have no standard error to plan by"
         return replace(row, reason=reason), None
@@ -170,7 +172,7 @@ def _variation(pilot: Pilot, metric: Metric) -> tuple[PairedRow, _Variation | No
 def _cautious(
     pilot: Pilot, metric: Metric, pairs: PairedStudies, error: float, differing: int
 ) -> float:
-    """Return what the variation is multiplied with to be at its upper 80% limit."""
+    """Return what the variation is multiplied with to be at its upper 90% limit."""
     if pairs.is_by_study:
         share = differing / pairs.n
         _, high = wilson_ends(share, pairs.n, _Z_CAUTION)
@@ -219,23 +221,14 @@ def _drop_row(
     if units.n is not None:
         half = replace(test, assumed=assumed - margin / 2)
         at_half = half.power(units.n, 1.0)
+    planned = amounts(pilot, units, worst.n_units)
     return replace(
         drop,
         power_at_half=at_half,
-        **_amounts(pilot, units, worst.n_units),
+        studies=planned.studies,
+        patients=planned.patients,
+        dollars=planned.dollars,
     )
-
-
-def _amounts(pilot: Pilot, units: Need, n_units: int) -> dict[str, object]:
-    """Return studies, patients and price of so many units, of which the pilot had `n_units`."""
-    studies = units.times(pilot.n_studies / n_units)
-    patients = None
-    if pilot.clusters is not None:
-        patients = units.times(n_different(pilot.clusters) / n_units)
-    dollars = None
-    if pilot.dollars is not None and studies.n is not None:
-        dollars = studies.n * pilot.dollars
-    return {"studies": studies, "patients": patients, "dollars": dollars}
 
 
 def _at_worst(pilot: Pilot, metric: Metric) -> PairedStudies | None:
@@ -313,7 +306,9 @@ class _Test:
         first, second = self.worst.discordant
         if not self.metric.higher_is_better:
             first, second = second, first
-        share = min(1.0, (self.variation.first + self.variation.second) / n_read * cautious)
+        share = min(
+            1.0, (self.variation.first + self.variation.second) / n_read * cautious
+        )
         # The pairs that differ are split so that the difference is the assumed one.
         assumed = float(np.clip(self.assumed, -share, share))
         only_first = n_read * (share + assumed) / 2 + first - self.variation.first
@@ -341,4 +336,10 @@ def _difference_row(pilot: Pilot, metric: Metric, wanted: float) -> PairedRow:
         return least_units(width_of, wanted, n_pilot)
 
     need = Need(units(1.0), units(variation.cautious))
-    return replace(row, **_amounts(pilot, need, n_pilot))
+    planned = amounts(pilot, need, n_pilot)
+    return replace(
+        row,
+        studies=planned.studies,
+        patients=planned.patients,
+        dollars=planned.dollars,
+    )

@@ -8,12 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judge.comparing.alignment import RunChoice
-from judge.comparing.comparison import ComparedRuns, compare_runs
+from judge.comparing.comparison import ComparedRun, compare_runs
 from judge.comparing.gate import tested_metrics, unread_studies
 from judge.stats.estimate import Estimate
-from judge.stats.intervals import Bools, Codes, Draws, n_different, units_of, wilson_ends
+from judge.stats.intervals import (
+    USUAL_DRAWS,
+    Bools,
+    Codes,
+    Draws,
+    n_different,
+    units_of,
+    wilson_ends,
+)
 from judge.stats.metric import Metric
-from judge.stats.sample_size import LEAST_PILOT, MOST, least_units
+from judge.stats.sample_size import LEAST_PILOT, MOST, Need, least_units
 from judge.stats.scores import ScoreMatrix
 from judge.text import counted
 from judge.types import JudgeError
@@ -24,19 +32,17 @@ from judge.validating.validation import cost_of
 class Pilot:
     """The studies of one run, or of two on the same studies, the planned one first.
 
-    `dollars` is the price of a study in all runs of the pilot, None where one has no recorded
-    price.
+    `is_unread` says which studies were not scored, studies by runs. `dollars` is the price of a
+    study in all runs of the pilot, None where one has no recorded price.
     """
 
-    compared: ComparedRuns
+    panel: ScoreMatrix
+    is_unread: Bools
     metrics: tuple[Metric, ...]
-    draws: Draws
-    dollars: float | None
-
-    @property
-    def panel(self) -> ScoreMatrix:
-        """The values of the models on the studies."""
-        return self.compared.panel
+    draws: Draws = USUAL_DRAWS
+    dollars: float | None = None
+    runs: tuple[ComparedRun, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def n_studies(self) -> int:
@@ -44,9 +50,16 @@ class Pilot:
         return len(self.panel.study_ids)
 
     @property
-    def is_unread(self) -> Bools:
-        """Which studies were not scored, studies by runs."""
-        return unread_studies(self.compared)
+    def is_scored(self) -> Bools:
+        """Which studies all runs have scored."""
+        return np.asarray(~self.is_unread.any(axis=1))
+
+    @property
+    def patient_field(self) -> str | None:
+        """The field of the patient, None where no patient has several studies."""
+        if self.clusters is None:
+            return None
+        return self.panel.patient_field
 
     @property
     def clusters(self) -> Codes | None:
@@ -67,6 +80,30 @@ class Pilot:
         if self.clusters is None:
             return int(rows.sum())
         return n_different(units_of(self.clusters[rows], int(rows.sum())))
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Studies to judge, scored or not, the patients whose they are, and the price in dollars.
+
+    `patients` is None where studies are independent, `dollars` where no price is known.
+    """
+
+    studies: Need
+    patients: Need | None
+    dollars: float | None
+
+
+def amounts(pilot: Pilot, units: Need, n_units: int) -> Amounts:
+    """Return what so many units take, of which the pilot's studies had `n_units`."""
+    studies = units.times(pilot.n_studies / n_units)
+    patients = None
+    if pilot.clusters is not None:
+        patients = units.times(n_different(pilot.clusters) / n_units)
+    dollars = None
+    if pilot.dollars is not None and studies.n is not None:
+        dollars = studies.n * pilot.dollars
+    return Amounts(studies, patients, dollars)
 
 
 def open_pilot(
@@ -104,18 +141,20 @@ def open_pilot(
         )
     chosen_metrics, _ = tested_metrics(compared.panel, metrics, {})
     pilot = Pilot(
-        compared=compared,
+        panel=compared.panel,
+        is_unread=unread_studies(compared),
         metrics=tuple(chosen_metrics),
         draws=draws,
-        dollars=_dollars(compared),
+        dollars=_dollars(compared.runs),
+        runs=compared.runs,
+        notes=compared.notes,
     )
     _check_size(pilot, choices[0].shown, width)
     return pilot
 
 
 def _check_size(pilot: Pilot, shown: str, width: float | None) -> None:
-    is_scored = ~pilot.is_unread.any(axis=1)
-    n_units = pilot.n_units(is_scored)
+    n_units = pilot.n_units(pilot.is_scored)
     if n_units >= LEAST_PILOT:
         return
     one, several = pilot.unit_words
@@ -147,10 +186,10 @@ def n_for_any_rate(width: float) -> int | None:
     return least_units(widest, width, LEAST_PILOT, MOST)
 
 
-def _dollars(compared: ComparedRuns) -> float | None:
+def _dollars(runs: Sequence[ComparedRun]) -> float | None:
     """Return the price of a study in all runs, None where one of them has no known price."""
     total = 0.0
-    for run in compared.runs:
+    for run in runs:
         price = Estimate.read(cost_of(run.run)["dollars_per_1000"])
         if price.value is None:
             return None

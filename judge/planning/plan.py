@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from judge import plugins
@@ -23,6 +23,7 @@ from judge.planning.widths import (
     CandidatesRow,
     StudiesRow,
     candidates_rows,
+    references_of,
     studies_rows,
 )
 from judge.signature import short_digest, signature_line
@@ -117,13 +118,15 @@ def plan(
         draws=draws,
         width=goal.width,
     )
-    notes = list(pilot.compared.notes)
+    notes = list(pilot.notes)
     tables: dict[str, Any] = {}
     if goal.width is not None and against is not None:
         tables["differences"] = tuple(difference_rows(pilot, goal.width))
     if goal.width is not None and against is None:
         studies = studies_rows(pilot, goal.width)
-        candidates, reason = candidates_rows(pilot, studies, goal.width)
+        candidates, reason = candidates_rows(
+            pilot, studies, references_of(pilot), goal.width
+        )
         tables["studies"] = tuple(studies)
         tables["candidates"] = tuple(candidates)
         tables["candidates_reason"] = reason
@@ -135,9 +138,7 @@ def plan(
         notes += _gate_notes(pilot, drops)
     read_parts: tuple[str, ...] = ()
     if goal.width is not None and readers:
-        read = read_for(
-            run, readers, at_random=at_random, patient_field=patient_field
-        )
+        read = read_for(run, readers, at_random=at_random, patient_field=patient_field)
         read_parts = (read.signature,)
         readings = readings_rows(pilot, read, goal.width, goal.n_judged)
         agreement = readers_rows(
@@ -146,7 +147,7 @@ def plan(
         tables["readings"] = tuple(readings)
         tables["readers"] = tuple(agreement)
         notes += read.notes
-    is_scored = ~pilot.is_unread.any(axis=1)
+    is_scored = pilot.is_scored
     n_units = pilot.n_units(is_scored)
     if n_units < _UNSURE:
         notes.append(_unsure(pilot, n_units))
@@ -155,7 +156,7 @@ def plan(
         n_studies=pilot.n_studies,
         n_scored=int(is_scored.sum()),
         n_units=n_units,
-        patient_field=pilot.panel.patient_field if pilot.clusters is not None else None,
+        patient_field=pilot.patient_field,
         dollars=pilot.dollars,
         notes=tuple(dict.fromkeys(notes)),
         signature=_signature(pilot, goal, read_parts),
@@ -191,7 +192,7 @@ def _gate_notes(pilot: Pilot, drops: Sequence[DropRow]) -> list[str]:
 
 
 def _signature(pilot: Pilot, goal: Goal, read_parts: Sequence[str]) -> str:
-    runs = [run.run.signature for run in pilot.compared.runs]
+    runs = [run.run.signature for run in pilot.runs]
     parts = [
         "plan:1",
         f"runs:{len(runs)}+{short_digest(runs)}",
@@ -200,12 +201,20 @@ def _signature(pilot: Pilot, goal: Goal, read_parts: Sequence[str]) -> str:
     ]
     if read_parts:
         parts.append(f"readings:{short_digest(read_parts)}")
-    for name, value in asdict(goal).items():
-        if value is not None:
-            parts.append(f"{name}:{value:g}")
+    if goal.width is not None:
+        parts.append(f"width:{goal.width:g}")
+    if goal.margin is not None:
+        parts += [
+            f"margin:{goal.margin:g}",
+            f"power:{goal.power:g}",
+            f"difference:{goal.difference:g}",
+        ]
+    if goal.n_judged is not None:
+        parts.append(f"judged:{goal.n_judged}")
     parts += [
         f"patient:{pilot.panel.patient_field or 'none'}",
-        *pilot.draws.parts,
+        f"resamples:{pilot.draws.resamples or 'usual'}",
+        f"seed:{pilot.draws.seed}",
         f"version:{plugins.version()}",
     ]
     return signature_line(parts)
@@ -230,5 +239,3 @@ def _plain(value: object) -> Any:  # noqa: ANN401
 
 def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401
     return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-
-

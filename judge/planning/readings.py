@@ -34,7 +34,9 @@ from judge.stats.rater_figures import (
 )
 from judge.stats.sample_size import (
     CAUTION,
+    LARGEST_SAMPLE,
     LEAST_PILOT,
+    UNKNOWN,
     Need,
     Sample,
     least_units,
@@ -48,6 +50,9 @@ from judge.validating.raters import RatedStudies, align_raters, open_raters
 
 READERS = (3, 5, 10, 20)
 """Numbers of readers that a plan compares, beside those of the pilot."""
+
+_JUDGED_TO_RANK = 2_000
+"""Judged studies with which the resamples of a pilot are ordered by their widths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +70,8 @@ class ReadingsRow:
     n_read: int
     correlation: float | None
     n_judged: int
-    readings: Need = Need()
-    alone: Need = Need()
+    readings: Need = UNKNOWN
+    alone: Need = UNKNOWN
     least_width: float | None = None
     reason: str = ""
 
@@ -100,9 +105,10 @@ def _unknown(metric: Metric, n_judged: int, reason: str) -> ReadingsRow:
 
 @dataclass(frozen=True)
 class _Correction:
-    """A corrected figure of `n_judged` studies, of which a sample is read; `all_judged` are those.
+    """A corrected figure of `n_judged` studies like `all_judged`, of which a sample is read.
 
-    The columns of the sample are the readers' and the judge's value.
+    The columns of the sample are the readers' and the judge's value. More than 50,000 unread
+    studies are taken for 50,000, which makes the interval a little wider.
     """
 
     statistic: OfMean
@@ -111,7 +117,7 @@ class _Correction:
 
     def estimate(self, read: Sample, _draws: Draws) -> Estimate:
         """Return the corrected figure with its interval."""
-        n_unread = max(0, self.n_judged - read.n)
+        n_unread = min(max(0, self.n_judged - read.n), LARGEST_SAMPLE)
         by_readers, by_judge = read.values.T
         patients = read.clusters
         judge = by_judge
@@ -187,8 +193,15 @@ def _readings_row(
     per_unit = sample.n / sample.n_units
     most = max(2, int(n / per_unit))
     rng = generator(pilot.draws.seed, "plan", {"readings": metric.name})
+    few_judged = replace(correction, n_judged=min(n, _JUDGED_TO_RANK))
     units = units_for_width(
-        sample, correction.estimate, wanted, pilot.draws, rng, most
+        sample,
+        correction.estimate,
+        wanted,
+        pilot.draws,
+        rng,
+        most=min(most, LARGEST_SAMPLE),
+        ranked_by=few_judged.estimate,
     )
     alone = units_for_width(sample, correction.alone, wanted, pilot.draws, rng)
     all_read = correction.alone(sample.like_it(most), pilot.draws)
@@ -229,8 +242,8 @@ class ReadersRow:
     pilot: Estimate
     share_of_readers: float | None = None
     readers: int | None = None
-    studies: Need = Need()
-    readings: Need = Need()
+    studies: Need = UNKNOWN
+    readings: Need = UNKNOWN
     reason: str = ""
 
 
@@ -320,7 +333,7 @@ def _rows_of(
 class _Spread:
     """The variances of an agreement over studies and over readers, in the pilot.
 
-    The cautious factors are the variances' upper 80% limits over the variances, as of samples of
+    The cautious factors are the variances' upper 90% limits over the variances, as of samples of
     a normal distribution.
     """
 
@@ -388,21 +401,20 @@ class _Spread:
             if readers is None:
                 return fixed
             studies = self.over_studies * scale * more_studies
-            of_readers = (
-                self.over_readers * self.n_readers / readers * more_readers
-            )
+            of_readers = self.over_readers * self.n_readers / readers * more_readers
             return fixed * _widened(studies, of_readers, readers)
 
-        return least_units(width_of, wanted, self.n_units)
+        # The readers' part does not fall with the studies: no width is extrapolated.
+        return least_units(width_of, wanted, self.n_units, LARGEST_SAMPLE)
 
 
 def _upper(freedom: int) -> float:
-    """Return a variance's upper 80% limit over the variance, of so many degrees of freedom."""
+    """Return a variance's upper 90% limit over the variance, of so many degrees of freedom."""
     from scipy.special import chdtri
 
     if freedom < 1:
         return 1.0
-    # The point that chi-square exceeds with a chance of 80%.
+    # The point that chi-square exceeds with a chance of 90%.
     return float(freedom / chdtri(freedom, CAUTION))
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from judge.comparing.alignment import align
-from judge.planning.pilot import Pilot, known_rows, n_for_any_rate
+from judge.planning.pilot import Pilot, amounts, known_rows, n_for_any_rate
 from judge.stats.estimate import Estimate
 from judge.stats.intervals import Codes, Values, generator, n_different, units_of
 from judge.stats.metric import Metric
 from judge.stats.sample_size import (
     LEAST_OF_EACH,
     LEAST_PILOT,
+    UNKNOWN,
     Need,
     Sample,
     clustering,
@@ -45,8 +47,8 @@ class StudiesRow:
     design_effect: float
     correlation: float | None
     share_scored: float
-    scored: Need = Need()
-    studies: Need = Need()
+    scored: Need = UNKNOWN
+    studies: Need = UNKNOWN
     patients: Need | None = None
     dollars: float | None = None
     reason: str = ""
@@ -93,27 +95,17 @@ def _studies_row(pilot: Pilot, metric: Metric, wanted: float) -> StudiesRow:
     if not reason and not math.isfinite(width(estimate)):
         reason = estimate.reason or "the pilot's figure has no interval"
     if reason:
-        return _replaced(row, reason=reason)
+        return replace(row, reason=reason)
     rng = generator(pilot.draws.seed, "plan", {"metric": metric.name})
     units = units_for_width(sample, estimate_of, wanted, pilot.draws, rng)
-    studies = units.times(pilot.n_studies / sample.n_units)
-    patients = None
-    if pilot.clusters is not None:
-        patients = units.times(n_different(pilot.clusters) / sample.n_units)
-    dollars = None
-    if pilot.dollars is not None and studies.n is not None:
-        dollars = studies.n * pilot.dollars
-    return _replaced(
+    planned = amounts(pilot, units, sample.n_units)
+    return replace(
         row,
         scored=units.times(sample.n / sample.n_units),
-        studies=studies,
-        patients=patients,
-        dollars=dollars,
+        studies=planned.studies,
+        patients=planned.patients,
+        dollars=planned.dollars,
     )
-
-
-def _replaced(row: StudiesRow, **changes: object) -> StudiesRow:
-    return StudiesRow(**{**vars(row), **changes})
 
 
 def _influences(sample: Sample) -> Values:
@@ -140,9 +132,7 @@ def _why_not(pilot: Pilot, metric: Metric, sample: Sample, wanted: float) -> str
     fewer = min(yes, sample.n - yes)
     if fewer >= LEAST_OF_EACH:
         return ""
-    text = (
-        f"{fewer} of {sample.n:,} studies differ from the others, and {LEAST_OF_EACH} are needed"
-    )
+    text = f"{fewer} of {sample.n:,} studies differ from the others, and {LEAST_OF_EACH} are needed"
     enough = n_for_any_rate(wanted)
     if enough is not None:
         one, several = pilot.unit_words
@@ -167,14 +157,14 @@ class CandidatesRow:
 
 
 def candidates_rows(
-    pilot: Pilot, rows: list[StudiesRow], wanted: float
+    pilot: Pilot, rows: Sequence[StudiesRow], references: Codes, wanted: float
 ) -> tuple[list[CandidatesRow], str]:
     """Return what several candidates per reference take, or why the pilot cannot tell.
 
-    The intervals are those of references drawn as patients are: with the correlation r of a
+    `references` numbers the reference of each study, from 0 without gaps. The intervals are those
+    of references drawn as patients are: with the correlation r of a
     reference's candidates, k of them are worth k / (1 + (k - 1) r) studies [Kish 1965].
     """
-    references = _references(pilot)
     n_references = n_different(references)
     n_several = int((np.bincount(references) > 1).sum())
     if not n_several:
@@ -213,8 +203,9 @@ def candidates_rows(
     return found, ""
 
 
-def _references(pilot: Pilot) -> Codes:
-    run = pilot.compared.runs[0]
+def references_of(pilot: Pilot) -> Codes:
+    """Return the number of the reference of each study of the pilot's only run."""
+    (run,) = pilot.runs
     aligned = align([(run.shown, run.run)])
     return reference_numbers(aligned, pilot.panel.clusters)
 

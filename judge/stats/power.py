@@ -18,9 +18,7 @@ PowerOf = Callable[[int], float]
 """Returns the power with so many patients or studies."""
 
 
-def tango_power(
-    n: int, only_first: float, only_second: float, margin: float
-) -> float:
+def tango_power(n: int, only_first: float, only_second: float, margin: float) -> float:
     """Return the chance that Tango's interval of n pairs excludes a drop of more than `margin`.
 
     `only_first` and `only_second` are the shares of pairs in which the first model alone, and the
@@ -81,9 +79,7 @@ def _least_first(n: int, differing: int, margin: float) -> int:
     return high
 
 
-def normal_power(
-    n_units: int, room: float, error: float, pilot_units: int
-) -> float:
+def normal_power(n_units: int, room: float, error: float, pilot_units: int) -> float:
     """Return the chance that an interval of a difference excludes a drop beyond the margin.
 
     `room` is the true difference plus the margin, `error` the standard error of the difference with

@@ -36,8 +36,8 @@ LEAST_PILOT = 30
 LEAST_OF_EACH = 5
 """Studies that a rate needs on either side, and pairs that differ: of fewer it plans nothing."""
 
-CAUTION = 0.8
-"""The upper limit of a pilot's variance by which the cautious number is planned."""
+CAUTION = 0.9
+"""The share of resamples of the pilot for which the cautious number is planned."""
 
 _RESAMPLES = 400
 _FEW_DRAWS = 1_000
@@ -149,7 +149,7 @@ def width(estimate: Estimate) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How many units are needed: by the pilot's variance, and by its upper 80% limit.
+    """How many units are needed: by the pilot's variance, and by its upper 90% limit.
 
     None is more than `MOST`, or than there can be.
     """
@@ -160,6 +160,9 @@ class Need:
     def times(self, factor: float) -> Need:
         """Return the numbers of something of which a unit has so many, rounded up."""
         return Need(_times(self.n, factor), _times(self.cautious, factor))
+
+
+UNKNOWN = Need()
 
 
 def _times(n: int | None, factor: float) -> int | None:
@@ -176,15 +179,18 @@ def units_for_width(
     draws: Draws,
     rng: np.random.Generator,
     most: int = MOST,
+    ranked_by: EstimateOf | None = None,
 ) -> Need:
     """Return how many units like the pilot's give an interval of at most the `wanted` width.
 
-    The cautious number is that of the resample of the pilot's units which 80% of the resamples are
-    no wider than. Numbers beyond `most` are None.
+    The cautious number is that of the resample of the pilot's units which 90% of the resamples are
+    no wider than, by `ranked_by`, a quicker estimate, where one is given. Numbers beyond `most` are
+    None.
     """
     few = Draws(draws.seed, _FEW_DRAWS)
     resamples = [sample.resample(rng) for _ in range(_RESAMPLES)]
-    widths = [width(estimate_of(one, few)) for one in resamples]
+    rank_of = ranked_by or estimate_of
+    widths = [width(rank_of(one, few)) for one in resamples]
     place = int(CAUTION * len(resamples))
     cautious = resamples[int(np.argsort(widths, kind="stable")[place])]
 
@@ -228,7 +234,7 @@ def least_units(
 
 
 def _beyond(found: float, wanted: float, largest: int, most: int) -> int | None:
-    """Return the number from the width of the largest sample that is made."""
+    """Return the number from the width of the largest sample, which falls as the root of it."""
     if not math.isfinite(found):
         return None
     n = math.ceil(largest * (found / wanted) ** 2)

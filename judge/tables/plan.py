@@ -9,12 +9,12 @@ from judge.planning.plan import Plan
 from judge.planning.readings import ReadersRow, ReadingsRow
 from judge.planning.widths import CandidatesRow, StudiesRow
 from judge.stats.metric import Metric
-from judge.stats.sample_size import MOST, Need
+from judge.stats.sample_size import MOST, UNKNOWN, Need
 from judge.tables.document import Cell, Column, Document, Fact, ShownEstimate, Table
 from judge.tables.kinds import Kind, difference_kind, figure_kind
 
 _BEYOND = f"over {MOST:,}"
-_CAUTIOUS = "cautious: by the upper 80% limit of the pilot's variance"
+_CAUTIOUS = "cautious: by the upper 90% limit of the pilot's variance"
 
 
 def plan_document(plan: Plan) -> Document:
@@ -39,13 +39,16 @@ def plan_document(plan: Plan) -> Document:
 def _facts(plan: Plan) -> Iterator[Fact]:
     goal = plan.goal
     if goal.width is not None:
-        yield "wanted", f"95% intervals {goal.width:g} wide in all, upper end less lower end"
-    if goal.margin is not None:
         yield (
             "wanted",
-            f"judge gate --non-inferior --max-drop {goal.margin:g} passes with a chance of "
-            f"{goal.power:.0%} if the true difference is {goal.difference:g}",
+            f"95% intervals {goal.width:g} wide in all, upper end less lower end",
         )
+    if goal.margin is not None:
+        text = (
+            f"judge gate --non-inferior --max-drop {goal.margin:g} passes with a chance of "
+            f"{goal.power:.0%} if the true difference is {goal.difference:g}"
+        )
+        yield "wanted", text
     scored = f"{plan.n_scored:,} of {plan.n_studies:,} studies scored"
     if plan.patient_field is not None:
         scored += f", of {plan.n_units:,} patients (by {plan.patient_field})"
@@ -140,7 +143,7 @@ def _studies_row(
     cells: list[Cell] = [row.metric.short, _figure(row.metric, row)]
     cells += _cells(row.studies, row.reason)
     if has_patients:
-        cells += _cells(row.patients or Need(), row.reason)
+        cells += _cells(row.patients or UNKNOWN, row.reason)
         cells += [row.design_effect, row.correlation]
     cells += _cells(row.scored, row.reason)
     return (*cells, *_end_cells(plan, row))
@@ -199,7 +202,7 @@ def _paired_cells(plan: Plan, row: PairedRow) -> list[Cell]:
         *_cells(row.studies, row.reason),
     ]
     if plan.patient_field is not None:
-        cells += _cells(row.patients or Need(), row.reason)
+        cells += _cells(row.patients or UNKNOWN, row.reason)
     return cells
 
 
@@ -300,13 +303,14 @@ def _readers_row(row: ReadersRow) -> tuple[Cell, ...]:
         readers = f"any {row.readers}"
     elif row.reason:
         readers = "others"
+    cells = [*_cells(row.studies, row.reason), *_cells(row.readings, row.reason)]
+    if not row.reason and row.studies.cautious is None:
+        cells[1] = cells[3] = "more readers"
     return (
         row.figure,
         ShownEstimate(row.pilot, Kind.NUMBER),
         row.share_of_readers,
         readers,
-        *_cells(row.studies, row.reason),
-        *_cells(row.readings, row.reason),
+        *cells,
         row.reason,
     )
-

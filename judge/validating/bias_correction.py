@@ -48,9 +48,7 @@ def corrected_summary(
     Raises `JudgeError` for an unknown field, a run of the wrong kind, different texts, no study in
     common, and readings that were not drawn at random.
     """
-    read = read_studies(
-        run, choices, at_random=at_random, patient_field=patient_field
-    )
+    read = read_studies(run, choices, at_random=at_random, patient_field=patient_field)
     table = read.table
     patients = read.patients
     summary = run.regrouped(by, patient_field, draws).plain()
@@ -122,7 +120,7 @@ class ReadStudies:
     All arrays are in the order of `table`, the run's studies; NaN is not scored, or not read.
     `figures` are those that can be corrected, by the name of the statistic, and `why_not` says why
     others cannot. `is_judged` and `is_read` say what the judge and each reader have scored, the
-    latter studies by readers, `n_shared` how many studies each reader's run shares with the judge's.
+    latter studies by readers, `n_shared` how many studies of the judge's each reader's run has.
     `sampling` is `all`, `drawn` or `told`: how the studies were drawn, within the `strata` that
     `sample_by` names.
     """
