@@ -22,6 +22,7 @@ PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
+    "plan",
     *("metrics", "validate", "readers", "stress", "runs", "cite", "page", "serve"),
     *("cache", "batch", "prompts", "examples", "doctor"),
 }

@@ -104,7 +104,7 @@ def _unknown(metric: Metric, n_judged: int, reason: str) -> ReadingsRow:
 
 
 @dataclass(frozen=True)
-class _Correction:
+class Correction:
     """A corrected figure of `n_judged` studies like `all_judged`, of which a sample is read.
 
     The columns of the sample are the readers' and the judge's value. More than 50,000 unread
@@ -173,7 +173,7 @@ def _readings_row(
     n_of_read = np.bincount(read.strata[is_read], minlength=len(n_all))
     weights = (n_all / np.maximum(n_of_read, 1))[read.strata[is_read]]
     sample = Sample.of(columns, clusters_read, weights)
-    correction = _Correction(
+    correction = Correction(
         figure.statistic, Sample.of(figure.judge[is_judged][:, None], clusters), n
     )
     estimate = corrected(
