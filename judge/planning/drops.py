@@ -25,11 +25,19 @@ from judge.stats.non_inferiority import (
     difference_interval,
     paired_studies,
 )
-from judge.stats.power import normal_power, tango_power, units_for_power
+from judge.stats.power import (
+    USUAL_END,
+    LowerEnd,
+    lower_end,
+    normal_power,
+    tango_power,
+    units_for_power,
+)
 from judge.stats.sample_size import (
     CAUTION,
     LEAST_OF_EACH,
     LEAST_PILOT,
+    MOST,
     UNKNOWN,
     Need,
     least_units,
@@ -213,6 +221,10 @@ def _drop_row(
         return replace(drop, reason=test.why_never(pilot))
     # The gate claims nothing of fewer than 50 that are scored in both runs.
     least = math.ceil(LEAST_UNITS * worst.n_units / variation.pairs.n_units)
+    if not variation.pairs.is_by_study:
+        about = units_for_power(lambda n: test.power(n, 1.0), power, least)
+        rng = generator(pilot.draws.seed, "plan", {"power": metric.name})
+        test = replace(test, end=test.end_with(about or MOST, rng))
     units = Need(
         units_for_power(lambda n: test.power(n, 1.0), power, least),
         units_for_power(lambda n: test.power(n, variation.cautious), power, least),
@@ -253,6 +265,7 @@ class _Test:
     worst: PairedStudies
     margin: float
     assumed: float
+    end: LowerEnd = USUAL_END
 
     @cached_property
     def _worst_figure(self) -> tuple[float, float]:
@@ -292,6 +305,16 @@ class _Test:
             "passes"
         )
 
+    def end_with(self, n_units: int, rng: np.random.Generator) -> LowerEnd:
+        """Return where the lower end of the interval of so many units lies."""
+        return lower_end(
+            self.worst.sums,
+            self.metric.statistic,
+            n_units,
+            rng,
+            higher_is_better=self.metric.higher_is_better,
+        )
+
     def power(self, n_units: int, cautious: float) -> float:
         """Return the chance to pass with so many units; `cautious` multiplies the variation."""
         if not self.variation.pairs.is_by_study:
@@ -301,6 +324,7 @@ class _Test:
                 room=self.room,
                 error=error * cautious,
                 pilot_units=self.worst.n_units,
+                end=self.end,
             )
         n_read = self.variation.pairs.n
         first, second = self.worst.discordant
