@@ -40,7 +40,7 @@ CAUTION = 0.9
 """The share of resamples of the pilot for which the cautious number is planned."""
 
 _RESAMPLES = 400
-_FEW_DRAWS = 1_000
+_FEW_DRAWS = 300
 """Draws of a bootstrap within a bootstrap, which only orders the pilot's resamples."""
 
 WidthOf = Callable[[int], float]
