@@ -262,9 +262,9 @@ def _conclusions(bridge: Bridge, *, complete: bool) -> Table:
     if found and not rows:
         rows = [("none of them changes", *[""] * (len(head) - 1))]
     note = (
-        "old: the test of judge compare; restated: a test that allows for the sample. A difference "
-        "that is no longer significant is not refuted; one is newly significant only if the test of "
-        "the restated figures does not find it in the old ones either"
+        "old: the test of judge compare; restated: a test that allows for the sample. A "
+        "difference that is no longer significant is not refuted; one is newly significant only if "
+        "the test of the restated figures does not find it in the old ones either"
     )
     return Table("conclusions", title, head, rows, note)
 
