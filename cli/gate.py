@@ -19,6 +19,7 @@ from judge.cli.options import (
     FiniteRange,
     GroupedCommand,
     GroupedOption,
+    against_option,
     align_options,
     cache_option,
     key_values,
@@ -97,11 +98,8 @@ def _read_drops(
 )
 @click.argument("run", type=PATH, metavar="[RUN]", required=False)
 @align_options
-@_checks_option(
-    "--against",
-    type=PATH,
-    metavar="RUN",
-    help="Fail if RUN is worse than this earlier run, by a paired test.",
+@against_option(
+    "Fail if RUN is worse than this earlier run, by a paired test.", group="Checks"
 )
 @_checks_option(
     "--max-drop",

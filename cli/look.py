@@ -16,6 +16,7 @@ from judge.cli.options import (
     GroupedOption,
     align_options,
     by_option,
+    drawn_at_random_option,
     output_options,
     patient_option,
     readers_option,
@@ -196,12 +197,7 @@ def errors(
 @click.argument("run", type=PATH)
 @by_option("Group the rates by this field.", default=["study_class"])
 @readers_option("Correct the judge's bias by readers of studies drawn at random. ")
-@click.option(
-    "--drawn-at-random",
-    "at_random",
-    is_flag=True,
-    help="Take the studies of --readers as drawn at random, even if their runs do not say so.",
-)
+@drawn_at_random_option()
 @patient_option()
 @resamples_option()
 @seed_option()
