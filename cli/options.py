@@ -528,6 +528,21 @@ def out_option(
     )
 
 
+def floor_option(
+    text: str, *, multiple: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--floor`, the folder of a stress test; `text` says what is shown of it."""
+    return click.option(
+        "--floor",
+        cls=GroupedOption,
+        group=group,
+        type=PATH,
+        metavar="FOLDER",
+        multiple=multiple,
+        help=text,
+    )
+
+
 def limit_option(
     text: str, *, default: int | None = None, group: str = "Options"
 ) -> OptionDecorator:
