@@ -16,6 +16,7 @@ from judge.cli.options import (
     GroupedOption,
     align_options,
     by_option,
+    check_floor_table,
     floor_option,
     output_options,
     patient_option,
@@ -239,8 +240,7 @@ def rates(
             "--readers and --floor both correct the figures: give one of them; readers correct "
             "more, missed errors too"
         )
-    if "floor" in table and not floor:
-        raise click.UsageError("--table floor goes with --floor")
+    check_floor_table(table, has_floor=floor is not None)
     opened = RunFolder.open(run)
     draws = Draws(seed, resamples)
     if readers:

@@ -543,6 +543,12 @@ def floor_option(
     )
 
 
+def check_floor_table(tables: Collection[str], *, has_floor: bool) -> None:
+    """Raise `click.UsageError` where the table of the floor is asked for without `--floor`."""
+    if "floor" in tables and not has_floor:
+        raise click.UsageError("--table floor goes with --floor")
+
+
 def limit_option(
     text: str, *, default: int | None = None, group: str = "Options"
 ) -> OptionDecorator:
