@@ -36,10 +36,10 @@ _TONE_ORDER = ("critical", "serious", "notable", "mild", None, "good")
 _MAX_DATASETS = 8
 """Each has a matrix, of Pearson's as in ReXrank's papers; of more only the largest have one."""
 _ALL = "all studies"
-_FLOOR = "the judge on harmless changes"
+_FLOOR = "floor: the judge on harmless changes"
 _FLOOR_CAPTION = (
-    "The upright line is the figure of the same judge on references that were only reworded, where "
-    "a judge without false errors has none."
+    "The upright line is the floor: the same judge's figure on references that were only reworded, "
+    "in which there is no error to find."
 )
 _PERCENTILES = (5, 25, 50, 75, 95)
 """Of the parts of a box plot, from whisker to whisker."""

@@ -216,7 +216,8 @@ def _units(run: RunFolder, columns: Frame, table: Frame) -> Codes:
 
 def _is_true(truths: pd.Series, categories: Iterable[str]) -> Frame:
     """Return for each candidate which categories are right for its error."""
-    letters = truths.fillna("").astype(str).str.split(",")
+    # Without any truth the column is one of numbers, all missing.
+    letters = truths.astype(object).fillna("").astype(str).str.split(",")
     columns: dict[str, list[bool]] = {}
     for name in categories:
         columns[name] = [name in truth for truth in letters]
