@@ -29,8 +29,9 @@ _FIGURES = (
     Column("corrected", kind=Kind.NUMBER),
 )
 _NOTE = (
-    "floor: the same figure on harmless changes; corrected: a mean less its floor, a share divided "
-    "by its floor: false errors are taken out, missed ones stay missed"
+    "floor: the same judge's figure on reworded references, of which equal ones count once; "
+    "corrected: a mean less its floor, a share divided by it as if false errors came independently "
+    "of true ones; missed errors stay missed"
 )
 _IMPOSSIBLE = (
     "a corrected figure above 100% or below 0 is not possible: chance is at work, or the floor is "
