@@ -16,8 +16,6 @@ import pytest
 from faultserver import Behaviour, Fault, FaultServer, always
 
 import judge
-from judge.compat.evaluated import EvaluatedReport, ReportScorer
-from judge.types import JudgeError
 
 # The libraries that the harnesses bring warn on import, and leave files open.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -236,16 +234,3 @@ def test_a_judgement_that_cannot_be_read_is_unscored_and_never_0(
     assert unscored == pytest.approx(2 / len(PREDS))
     # One question a scored study, for both metrics together.
     assert all(asked[key] == 1 for key in keys[2:])
-
-
-def test_nothing_scored_is_no_number_and_a_study_needs_a_reference() -> None:
-    from judge.compat.evaluated import mean_of_scored, share_unscored
-
-    scorer = ReportScorer("green", "lexicon", None, None, {})
-    values = scorer.values([EvaluatedReport("a", "No effusion.", "")])
-    assert math.isnan(mean_of_scored(values))
-    assert share_unscored(values) == 1
-    with pytest.raises(JudgeError, match="sample b needs one target"):
-        scorer.values([EvaluatedReport("b", " ", "No effusion.")])
-    with pytest.raises(JudgeError):
-        ReportScorer("green", "lexicon", "no_such_measure", None, {})
