@@ -126,6 +126,7 @@ def check_tests(*, tests: bool, primary: str | None, family: str | None) -> None
         "--model-info",
         "--out",
         "--common",
+        "--floor",
     },
     examples=[
         "judge compare RUN OTHER --by study_class",

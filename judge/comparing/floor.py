@@ -105,10 +105,9 @@ def comparison_floor(
     folder has no stress test, where a run's judge has none and others of its rubric have, and where
     there is none at all.
     """
-    opened = open_floors(folders)
     of_rubrics: dict[str, list[RunFolder]] = {}
-    for run in opened:
-        of_rubrics.setdefault(run.manifest.rubric, []).append(run)
+    for opened in open_floors(folders):
+        of_rubrics.setdefault(opened.manifest.rubric, []).append(opened)
     floors: dict[tuple[str, str], JudgeFloor] = {}
     made: dict[str, JudgeFloor] = {}
     shared: dict[str, frozenset[str]] = {}
