@@ -98,7 +98,7 @@ def lm_eval_task(**options: Any) -> dict[str, Any]:
 
 
 def lighteval_results(write: Write, metric: Any = None) -> dict[str, Any]:
-    """The results of lighteval, by metric, and the values of its samples."""
+    """The results of lighteval, by metric, and the value of each study."""
     import importlib.util
 
     from lighteval.logging.evaluation_tracker import EvaluationTracker
@@ -152,9 +152,10 @@ def lighteval_results(write: Write, metric: Any = None) -> dict[str, Any]:
             model=Writer(),
         )
         pipeline.evaluate()
-    logged = pipeline.evaluation_tracker.metrics_logger
-    ((_, values),) = logged.metrics_values.items()
-    results = logged.metric_aggregated["radiology_findings|0"]
+    tracker = pipeline.evaluation_tracker
+    ((_, details),) = tracker.details_logger.details.items()
+    values = {one.doc.specific["study_id"]: one.metric["green"] for one in details}
+    results = tracker.metrics_logger.metric_aggregated["radiology_findings|0"]
     return {**results, "values": values}
 
 
@@ -175,7 +176,7 @@ def test_lighteval_prints_the_mean_of_a_run() -> None:
     assert found["green"] == pytest.approx(table["green"].mean())
     assert found["green_stderr"] == pytest.approx(table["green"].sem())
     assert found["green_unscored"] == 0
-    assert found["values"]["green"] == table["green"].tolist()
+    assert found["values"] == dict(zip(PREDS, table["green"], strict=True))
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lighteval"])
@@ -195,7 +196,9 @@ def test_an_empty_report_is_unscored_and_counted(harness: str) -> None:
     found = lighteval_results(write)
     assert found["green"] == pytest.approx(mean)
     assert found["green_unscored"] == pytest.approx(3 / len(PREDS))
-    assert [math.isnan(value) for value in found["values"]["green"]].count(True) == 3
+    assert {
+        name for name, value in found["values"].items() if math.isnan(value)
+    } == empty
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lighteval"])
