@@ -568,6 +568,13 @@ def judge_option(text: str, *, group: str = "Options") -> OptionDecorator:
     )
 
 
+def prompt_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--prompt`, a wording of the rubric's question."""
+    return click.option(
+        "--prompt", cls=GroupedOption, group=group, metavar="NAME|FILE", help=text
+    )
+
+
 def base_url_option(
     text: str, *, multiple: bool = True, group: str = "Options"
 ) -> OptionDecorator:

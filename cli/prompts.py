@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 import judge
 from judge.cli.options import (
+    NEW_FILE,
     PATH,
     GroupedCommand,
     SuggestingGroup,
+    draw_seed_option,
     out_option,
     output_options,
+    yes_option,
 )
 from judge.cli.output import note, print_document
+from judge.cli.run_options import JudgeOptions, judge_options, running_options
 from judge.prompts import every, file_of, load, of_plugins, official
 from judge.tables.document import Column, Document, table_of
 from judge.types import JudgeError
@@ -114,6 +120,98 @@ def fetch(*, name: str, origin: Path | None) -> None:
     """
     prompt, folder = official.fetch(name, origin, os.environ)
     click.echo(f"{name} ({prompt.digest}) is now in {folder}")
+
+
+@prompts.command(
+    "from-readings",
+    cls=GroupedCommand,
+    rare=["--base-url", "--cache"],
+    short_help="Make a prompt with examples from readings.",
+    examples=[
+        "judge prompts from-readings RUN training --out mine.yaml --max-cost 5",
+        "judge prompts from-readings RUN training --out mine.yaml --dry-run",
+    ],
+    page="docs/own-judge.md",
+)
+@click.argument("run", type=PATH)
+@click.argument("training", type=PATH)
+@out_option("The prompt's file, new.", path=NEW_FILE, metavar="FILE", required=True)
+@click.option(
+    "--shots",
+    type=click.IntRange(1, 20),
+    metavar="EXAMPLES",
+    default=4,
+    show_default=True,
+    help="How many examples the prompt gets. Each makes every question longer, and dearer.",
+)
+@draw_seed_option(default=1)
+@yes_option("Ask a judge that costs money without a limit and without a question.")
+@judge_options
+@running_options
+@output_options(["checks"])
+def from_readings(
+    *,
+    run: Path,
+    training: Path,
+    out: Path,
+    shots: int,
+    seed: int,
+    yes: bool,
+    table: tuple[str, ...],
+    form: str,
+    **judge_values: Any,  # noqa: ANN401
+) -> None:
+    """Make a prompt with examples from readings, and compare it with that of RUN.
+
+    TRAINING is the folder of judge readers export --for-training. The examples are readings of its
+    training part on which the judge of RUN and the readers differ most. Then the judge of RUN, or
+    --judge, is asked with the new prompt about the held-out part, and compared with RUN as judge
+    gate --judge does. The exit codes are those of judge gate.
+    """
+    from judge.cli.gate import gate_judges
+    from judge.comparing.alignment import choice
+    from judge.readers.training import HELD_OUT, TRAIN
+    from judge.stats.significance import Resampling
+    from judge.validating.raters import align_raters, open_raters
+    from judge.validating.reading_shots import (
+        prompt_of_run,
+        reading_shots,
+        write_prompt,
+    )
+
+    options = JudgeOptions(**judge_values)
+    if options.prompt is not None:
+        raise click.UsageError(
+            "the prompt is that of RUN, with examples: leave --prompt out"
+        )
+    (judge,) = open_raters([choice(str(run))], readers=False)
+    readers = open_raters([choice(str(training / TRAIN))], readers=True)
+    old = prompt_of_run(judge)
+    found = reading_shots(align_raters([judge], readers), old, n=shots, seed=seed)
+    name = of_plugins().get(old.name, old.name)
+    recorded = judge.run.manifest.settings
+    if recorded is not None and recorded.prompt:
+        name = recorded.prompt
+    made = write_prompt(old, found, out, file_of(name))
+    for one in found:
+        note(f"example  {one.study_id}, by {one.reader}")
+    note(f"prompt   {out} ({made.digest})")
+    values = {**asdict(options), "prompt": str(out)}
+    if options.judge is None and recorded is not None:
+        values |= {"judge": recorded.judge, "base_url": tuple(recorded.base_url)}
+    gate_judges(
+        JudgeOptions(**values),
+        run,
+        training / HELD_OUT,
+        max_drop=0.0,
+        non_inferior=False,
+        yes=yes,
+        out=None,
+        patient_field=None,
+        how=Resampling(),
+        form=form,
+        table=table,
+    )
 
 
 @click.command(

@@ -171,6 +171,31 @@ def gate(
     )
 
 
+def compare_panel(
+    panel: ScoreMatrix,
+    *,
+    margins: Mapping[str, float],
+    unread: Bools,
+    how: Resampling,
+    non_inferior: bool = False,
+) -> list[Check]:
+    """Return a check of each metric of a panel of two: the first against the second.
+
+    `margins` say by metric how much worse the first may be, `unread` which studies were not scored,
+    studies by the two. The verdicts are those of `gate`.
+    """
+    comparer = _Comparer(
+        panel=panel,
+        metrics=panel.metrics,
+        margins=margins,
+        how=how,
+        drift=False,
+        non_inferior=non_inferior,
+    )
+    pairs = compare_pairs(panel, {}, how).pairs
+    return comparer.checks({name: tests[0] for name, tests in pairs.items()}, unread)
+
+
 def _unread(compared: ComparedRuns) -> Bools:
     """Return which studies were not scored, studies by runs."""
     return ~np.asarray(compared.aligned.is_scored, dtype=bool)
