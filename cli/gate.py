@@ -207,7 +207,7 @@ def gate(
     """Check a run in CI: exit code 1 if it is worse than a baseline or beyond a limit.
 
     A check passes only if it would with the studies that were not scored at their worst. With
-    --judge a new judge is compared with an old one by the readings that both have not seen.
+    --judge a new judge is compared with an old one, by readings that were held out.
 
     Exit codes: 0 all checks pass; 1 a check fails; 2 wrong usage or input; 3 a check cannot be
     decided, because too few studies are scored.

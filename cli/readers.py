@@ -153,7 +153,7 @@ _training_option = partial(click.option, cls=GroupedOption, group="Training data
         "judge readers export RUN --out exported",
         "judge readers export exported --for-training --out training",
     ],
-    page="docs/readers.md",
+    page="docs/own-judge.md",
 )
 @click.argument("runs", metavar="RUN...", nargs=-1, type=PATH, required=True)
 @_runs_out_option

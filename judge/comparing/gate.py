@@ -57,7 +57,7 @@ class Gate:
     """All checks of a run, with what a reader must know and what made the numbers.
 
     `compared` and `not_compared` are the labels of the rubric's metrics that were, and were not,
-    compared with the earlier run.
+    compared with the earlier run. `between` says whether two runs or two judges were compared.
     """
 
     checks: tuple[Check, ...]
@@ -65,6 +65,7 @@ class Gate:
     signature: str
     compared: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
+    between: Literal["runs", "judges"] = "runs"
 
     @property
     def verdict(self) -> Verdict:

@@ -143,6 +143,7 @@ def judge_gate(
         notes=tuple(notes),
         signature=_signature(studies, how),
         compared=tuple(metric.label for metric in panel.metrics),
+        between="judges",
     )
 
 

@@ -40,8 +40,8 @@ _Dumper.add_representer(str, _represent_text)
 class ReadingShot:
     """A reading as a worked example: the two reports, and the reader's answer in the prompt's form.
 
-    `distance` is how far the judge's counts of errors by category are from the readers' mean, their
-    sum over the categories.
+    `distance` is how far the judge's counts of errors are from the readers' mean, summed over the
+    categories and the levels.
     """
 
     study_id: str
@@ -117,10 +117,10 @@ def _readings(reader: Rater) -> Mapping[str, Reading]:
 
 
 def _counts(studies: RatedStudies) -> list[Values]:
-    """Return the counts by category, else those of errors; each studies by raters."""
+    """Return the counts by category and by level, else those of errors; each studies by raters."""
     counts = [one for one in studies.quantities if one.role == "count"]
-    by_category = [one for one in counts if one.category]
-    return [studies.values[one.name] for one in by_category or counts]
+    parts = [one for one in counts if one.category or one.is_level]
+    return [studies.values[one.name] for one in parts or counts]
 
 
 def _distances(studies: RatedStudies) -> Values:
