@@ -80,6 +80,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Draw studies for radiologists; import or export what they read.",
         ),
         "stress": ("stress:stress", "Test a judge with known errors."),
+        "passport": (
+            "passport:passport",
+            "Collect what is known of a judge: trusted, not trusted or unknown.",
+        ),
     },
     "Keep runs and answers": {
         "runs": (

@@ -48,7 +48,7 @@ class PublishedAgreement(BaseModel):
     @property
     def figure(self) -> str:
         """The statistic with its value: `Kendall's tau 0.05`."""
-        return f"{_STATISTICS[self.statistic]} {self.value:.2f}"
+        return f"{statistic_name(self.statistic)} {self.value:.2f}"
 
 
 class _Table(BaseModel):
@@ -75,8 +75,13 @@ def published_of(judge: str, rubric: str) -> tuple[PublishedAgreement, ...]:
 
 
 def is_of_modality(entry: PublishedAgreement, modality: str) -> bool:
-    """Return whether an entry is of this modality, or of the kind that it belongs to: `chest-ct`."""
+    """Return whether an entry is of this modality, or of its kind: `ct` for `chest-ct`."""
     return entry.modality in (modality, *modality.split("-"))
+
+
+def statistic_name(statistic: str) -> str:
+    """Return a statistic in words."""
+    return _STATISTICS[statistic]
 
 
 def modality_name(code: str) -> str:

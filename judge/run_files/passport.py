@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from judge.run_files.checked import RunFileError, read_json, typed
+from judge import jsonio
+from judge.files import open_regular
+from judge.run_files.checked import first_of
 from judge.run_files.entries import Count, JudgeEntry, Moment, Number, Part, PromptEntry
 from judge.run_files.identity import JudgedBy
 from judge.run_files.summary import FigureEntry
@@ -50,8 +52,9 @@ class ModalityEntry(Part):
 
     `verdict` is `trusted` where all criteria are met, `not trusted` where one is not, else
     `unknown`; `why` names the criteria that stand against `trusted`. `quantity` is what agreement
-    is measured on. `languages` has the number of references by the code of their language, and
-    `readers` the readers whose runs were used. Without `n_runs` nothing was measured.
+    is measured on. `languages` has the number of references by the code of their language;
+    `readers` are the readers whose runs were used, `reader_runs` these. Without `n_runs` nothing
+    was measured.
     """
 
     modality: str
@@ -60,9 +63,18 @@ class ModalityEntry(Part):
     quantity: str = ""
     languages: dict[str, Count] = Field(default_factory=dict)
     readers: list[str] = Field(default_factory=list)
+    reader_runs: list[str] = Field(default_factory=list)
     n_runs: Count = 0
     criteria: list[CriterionEntry]
     others: list[OtherFigure] = Field(default_factory=list)
+
+    @property
+    def against(self) -> list[CriterionEntry]:
+        """The criteria that stand against `trusted`: those not met, else those not known."""
+        answer = {"trusted": "", "not trusted": "no", "unknown": "unknown"}[
+            self.verdict
+        ]
+        return [criterion for criterion in self.criteria if criterion.answer == answer]
 
 
 class EvidenceEntry(Part):
@@ -133,6 +145,10 @@ class Passport(Part):
         )
         return own == other and self.packages == judged_by.packages
 
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types, without what it does not have."""
+        return self.model_dump(exclude_unset=True)
+
     @property
     def measured(self) -> list[ModalityEntry]:
         """The modalities of which runs were found."""
@@ -141,12 +157,27 @@ class Passport(Part):
 
 def read_passport(path: Path) -> Passport:
     """Return the passport in a file; raises `JudgeError`."""
-    data = read_json(path)
+    try:
+        with open_regular(path) as file:
+            data = jsonio.read(file.read())
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    except jsonio.JsonError as error:
+        raise _no_passport(path, str(error)) from error
     if not isinstance(data, dict):
-        raise RunFileError(path, "it is no object")
+        raise _no_passport(path, "it is no object")
     if data.get("format") != FORMAT:
-        raise JudgeError(
-            f"{path} is a passport of format {data.get('format')!r}, and this version of judge "
-            f"reads format {FORMAT}: make it again with judge passport"
+        written = (
+            f"it has the format {data.get('format')!r}, and this version reads {FORMAT}"
         )
-    return typed(path, Passport, data)
+        raise _no_passport(path, written)
+    try:
+        return Passport.model_validate(data)
+    except ValidationError as error:
+        raise _no_passport(path, first_of(error)) from error
+
+
+def _no_passport(path: Path, why: str) -> JudgeError:
+    return JudgeError(
+        f"{path} is no passport: {why}; make it again with judge passport"
+    )

@@ -58,11 +58,13 @@ def _passport_notes(
                 f"covers {covered}"
             )
             continue
-        said = f"{named}: {judged_by.judge.name} is {entry.verdict} for {modality_name(modality)}"
+        judge = judged_by.judge.name
+        said = f"{named}: {judge} is {entry.verdict} on this modality"
         if entry.verdict == "unknown":
-            said = f"{named}: whether to trust {judged_by.judge.name} is unknown"
-        if entry.why:
-            said += f" ({entry.why})"
+            said = f"{named}: it is unknown whether to trust {judge} on this modality"
+        against = [criterion.label for criterion in entry.against]
+        if against:
+            said += f"; by {', '.join(against)}"
         yield said
         yield from _language_notes(named, list(entry.languages), studies.references)
 
