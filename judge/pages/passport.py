@@ -29,17 +29,20 @@ def _body(document: Document) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"<h2>{html.escape(table.title)}</h2>\n"
+    title = html.escape(table.title)
+    kinds = [
+        "words" if at < table.n_left else "numbers" for at in range(len(table.head))
+    ]
+    yield f"<h2>{title}</h2>\n"
     yield '<div class="printed"><div class="scroll" tabindex="0" role="region" '
-    yield f'aria-label="{html.escape(table.title)}"><table>\n<thead><tr>'
-    for name in table.head:
-        yield f'<th scope="col" class="words">{html.escape(name)}</th>'
+    yield f'aria-label="{title}"><table>\n<thead><tr>'
+    for name, kind in zip(table.head, kinds, strict=True):
+        yield f'<th scope="col" class="{kind}">{html.escape(name)}</th>'
     yield "</tr></thead>\n<tbody>\n"
     for row in table.texts:
-        first, *others = row
-        cells = [f'<th scope="row"><bdi>{html.escape(first)}</bdi></th>']
-        for text in others:
-            cells.append(f'<td class="words"><bdi>{html.escape(text)}</bdi></td>')
+        cells = [f'<th scope="row"><bdi>{html.escape(row[0])}</bdi></th>']
+        for text, kind in zip(row[1:], kinds[1:], strict=True):
+            cells.append(f'<td class="{kind}"><bdi>{html.escape(text)}</bdi></td>')
         yield f"<tr>{''.join(cells)}</tr>\n"
     yield "</tbody>\n</table></div>\n"
     if table.note:

@@ -40,7 +40,7 @@ class Criterion:
 CRITERIA = (
     Criterion(
         name="agreement",
-        label="Kendall's tau with readers, pooled",
+        label="agreement with readers",
         side="at least",
         threshold=0.4,
         least=50,
@@ -48,7 +48,7 @@ CRITERIA = (
     ),
     Criterion(
         name="agreement_within",
-        label="Kendall's tau with readers, within a reference",
+        label="agreement within a reference",
         side="at least",
         threshold=0.4,
         least=20,
@@ -65,7 +65,7 @@ CRITERIA = (
     ),
     Criterion(
         name="false_alarms",
-        label="false alarms on harmless changes",
+        label="false alarms",
         side="at most",
         threshold=0.1,
         least=50,
@@ -73,14 +73,14 @@ CRITERIA = (
     ),
     Criterion(
         name="same_verdict",
-        label="same verdict when asked again",
+        label="same verdict again",
         side="at least",
         threshold=0.9,
         least=50,
     ),
     Criterion(
         name="unread",
-        label="studies without a score",
+        label="without a score",
         side="at most",
         threshold=0.05,
         least=50,

@@ -64,7 +64,7 @@ def _passport_notes(
             said = f"{named}: it is unknown whether to trust {judge} on this modality"
         against = [criterion.label for criterion in entry.against]
         if against:
-            said += f"; by {', '.join(against)}"
+            said += f" ({', '.join(against)})"
         yield said
         yield from _language_notes(named, list(entry.languages), studies.references)
 

@@ -10,7 +10,7 @@ from judge.run_files.passport import Passport
 from judge.run_files.summary import FigureEntry
 from judge.stats.estimate import Estimate
 from judge.studies.language import UNKNOWN, language_name
-from judge.tables.document import Column, Document, Fact, ShownEstimate, Table
+from judge.tables.document import Cell, Column, Document, Fact, ShownEstimate, Table
 from judge.tables.kinds import Kind
 from judge.tables.run import named_judge
 from judge.text import NOTHING, counted
@@ -27,12 +27,15 @@ _DOLLARS = "dollars_per_1000"
 
 
 def passport_document(passport: Passport, *, complete: bool = False) -> Document:
-    """Return what is printed of a passport; `complete` has each run that was left out."""
+    """Return what is printed of a passport.
+
+    `complete` has each run that was left out, and all that is said of published figures.
+    """
     tables = [
         _verdicts(passport),
         _criteria(passport),
         _others(passport),
-        _published(passport),
+        _published(passport, complete=complete),
         _runs(passport),
         _left_out(passport, complete=complete),
     ]
@@ -100,15 +103,12 @@ def _criteria(passport: Passport) -> Table:
         Column("n", kind=Kind.COUNT),
     ]
     rows = []
-    for entry in passport.modalities:
+    for entry in passport.measured:
         for criterion in entry.criteria:
-            label = criterion.label
-            if entry.quantity and criterion.name.startswith("agreement"):
-                label += f" ({entry.quantity})"
             rows.append(
                 (
                     modality_name(entry.modality),
-                    label,
+                    criterion.label,
                     criterion.rule,
                     criterion.answer,
                     criterion.why,
@@ -116,7 +116,14 @@ def _criteria(passport: Passport) -> Table:
                     criterion.figure.n,
                 )
             )
-    return Table("criteria", "Criteria", head, rows)
+    quantities = dict.fromkeys(entry.quantity for entry in passport.measured)
+    counted_in = " and ".join(filter(None, quantities)) or "errors"
+    note = (
+        f"agreement: Kendall's tau-b of the judge's {counted_in} per report and the readers' mean, "
+        "over all reports, and over pairs of candidates of one reference alone; known errors found "
+        "and false alarms: by judge stress; same verdict again: whether there is such an error"
+    )
+    return Table("criteria", "Criteria", head, rows, note)
 
 
 def _others(passport: Passport) -> Table:
@@ -128,7 +135,7 @@ def _others(passport: Passport) -> Table:
         Column("n", kind=Kind.COUNT),
     ]
     rows = []
-    for entry in passport.modalities:
+    for entry in passport.measured:
         for other in entry.others:
             of = other.of
             if other.figure.value is None and other.figure.reason:
@@ -154,31 +161,26 @@ def _shown(name: str, figure: FigureEntry) -> ShownEstimate:
     return ShownEstimate(estimate, Kind.SHARE)
 
 
-def _published(passport: Passport) -> Table:
-    head = [
-        Column("modality"),
-        Column("statistic"),
-        Column("who"),
-        Column("source"),
-        Column("of"),
-        Column("seen", "read in"),
+def _published(passport: Passport, *, complete: bool) -> Table:
+    """Return what others published; `complete` also says of what, and where it was read."""
+    head = [Column("modality"), Column("statistic"), Column("who"), Column("source")]
+    if complete:
+        head += [Column("of"), Column("seen", "read in")]
+    head += [
         Column("value", kind=Kind.NUMBER, digits=2),
         Column("n", kind=Kind.COUNT),
     ]
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for entry in passport.published:
-        rows.append(
-            (
-                modality_name(entry.modality),
-                statistic_name(entry.statistic),
-                f"{entry.who}, {entry.year}",
-                entry.source,
-                entry.of,
-                entry.seen or "the source",
-                float(entry.value),
-                entry.n,
-            )
-        )
+        row: list[Cell] = [
+            modality_name(entry.modality),
+            statistic_name(entry.statistic),
+            f"{entry.who}, {entry.year}",
+            entry.source,
+        ]
+        if complete:
+            row += [entry.of, entry.seen or "the source"]
+        rows.append((*row, float(entry.value), entry.n))
     note = (
         "others' reports, readers and ways of counting: it decides no verdict, and different "
         "statistics cannot be compared with each other"
