@@ -82,7 +82,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "stress": ("stress:stress", "Test a judge with known errors."),
         "passport": (
             "passport:passport",
-            "Collect what is known of a judge: trusted, not trusted or unknown.",
+            "Collect what is known of a judge, and whether to trust it.",
         ),
     },
     "Keep runs and answers": {

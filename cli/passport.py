@@ -17,13 +17,14 @@ from judge.cli.options import (
     key_values,
     out_option,
     output_options,
+    prompt_option,
     readers_option,
     resamples_option,
+    rubric_option,
     seed_option,
 )
 from judge.cli.output import note, print_document
 
-_judge_option = partial(click.option, cls=GroupedOption, group="Judge")
 _runs_option = partial(click.option, cls=GroupedOption, group="Runs")
 _verdict_option = partial(click.option, cls=GroupedOption, group="Verdict")
 _TABLES = ("verdicts", "criteria", "others", "published", "runs", "left_out")
@@ -35,32 +36,24 @@ _TABLES = ("verdicts", "criteria", "others", "published", "runs", "left_out")
     rare=["--prompt", "--threshold"],
     examples=[
         "judge passport lexicon --rubric green",
-        "judge passport lexicon RUN tested --readers readers --modality xr",
+        "judge passport lexicon RUN tested --readers readers --assume-modality xr",
     ],
     page="docs/passport.md",
 )
 @click.argument("judge")
 @click.argument("folders", nargs=-1, type=PATH, metavar="[FOLDER]...")
-@_judge_option(
-    "--rubric",
-    metavar="NAME",
-    default="green",
-    show_default=True,
-    help="The rubric that the judge judges by.",
-)
-@_judge_option(
-    "--prompt",
-    metavar="NAME",
-    help="Take the runs with this prompt. Default: the newest run's.",
+@rubric_option("The rubric that the judge judges by.", group="Judge")
+@prompt_option(
+    "Take the runs with this prompt. Default: the newest run's.", group="Judge"
 )
 @readers_option("More folders to search. ", group="Runs")
 @_runs_option(
-    "--modality",
+    "--assume-modality",
+    "modality",
     default="",
     metavar="NAME",
     help=(
-        "The modality of runs that state none, such as xr or ct. Runs state it by --modality of "
-        "judge RUBRIC."
+        "The modality of runs that state none, such as xr or ct, as runs of judge stress do not."
     ),
 )
 @_verdict_option(
@@ -122,7 +115,7 @@ def passport(
         searched,
         judge=judge,
         rubric=rubric,
-        prompt=prompt,
+        prompt=_prompt(prompt),
         modality=modality.strip().lower(),
     )
     made = passport_of(
@@ -139,6 +132,15 @@ def passport(
     note(f"page      {page}")
     document = passport_document(made, complete=form == "csv")
     print_document(document, form, made.plain(), table)
+
+
+def _prompt(named: str | None) -> str | None:
+    """Return the name of a prompt, or the digest of the one in a file."""
+    if named is None or not Path(named).is_file():
+        return named
+    from judge import prompts
+
+    return prompts.load(named).digest
 
 
 def _default(runs: Path) -> tuple[Path, ...]:

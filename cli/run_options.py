@@ -35,6 +35,7 @@ from judge.cli.options import (
     model_option,
     out_option,
     output_options,
+    prompt_option,
     require,
     shared_options,
 )
@@ -237,10 +238,9 @@ judge_options = shared_options(
             "where MODEL is a Hugging Face name or a folder.",
             group="Judge",
         ),
-        _judge_option(
-            "--prompt",
-            metavar="NAME|FILE",
-            help="The prompt, for judges that read one; judge prompts list names them.",
+        prompt_option(
+            "The prompt, for judges that read one; judge prompts list names them.",
+            group="Judge",
         ),
         base_url_option(
             "The model's server, which speaks OpenAI's protocol (repeatable: several share the "

@@ -23,7 +23,7 @@ RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
     *("metrics", "validate", "readers", "stress", "runs", "cite", "page", "serve"),
-    *("cache", "batch", "prompts", "examples", "doctor"),
+    *("cache", "batch", "prompts", "examples", "doctor", "passport"),
 }
 GROUPS = {
     "readers": {"import", "sample", "export"},
@@ -62,7 +62,7 @@ UNITS = {
     "--draw-seed": "SEED",
 }
 # The list of all commands has a line for each; the commands of rubrics have a heading more.
-MOST_LINES = {"": 51, "RUBRIC": 47}
+MOST_LINES = {"": 52, "RUBRIC": 47}
 OF_A_SCREEN = 45
 
 Named = tuple[str, click.Command]

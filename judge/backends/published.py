@@ -11,7 +11,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.jsonio import read_yaml
-from judge.types import MODALITIES
 
 FILE = Path(__file__).with_name("published.yaml")
 _STATISTICS = {
@@ -85,8 +84,8 @@ def statistic_name(statistic: str) -> str:
 
 
 def modality_name(code: str) -> str:
-    """Return a modality in words; a code that is not known stands for itself."""
-    return MODALITIES.get(code, code or "modality not stated")
+    """Return a modality as it is printed: its code, as `--modality` takes it."""
+    return code or "not stated"
 
 
 def published_notes(judge: str, rubric: str, modality: str | None) -> list[str]:

@@ -61,9 +61,10 @@ def find_evidence(
 ) -> Evidence:
     """Return what the runs in some folders, four levels deep, say of a judge.
 
-    `judge` is its name or its version. The newest run of it by the rubric, and by the `prompt` if
-    one is named, decides version, prompt and sampling; runs that differ in one of them are left
-    out, as all others, each with the reason. `modality` is that of runs that state none.
+    `judge` is its name or its version, `prompt` the name or the digest of a prompt. The newest run
+    of the judge by the rubric, and by that prompt if one is named, decides version, prompt and
+    sampling; runs that differ in one of them are left out, as all others, each with the reason.
+    `modality` is that of runs that state none.
 
     Raises `JudgeError` for a folder that is not there.
     """
@@ -140,9 +141,10 @@ def _why_another(
         return f"another judge: {manifest.judge.name}"
     if manifest.rubric != rubric:
         return f"another rubric: {manifest.rubric}"
-    prompts = [entry.name for entry in manifest.prompts]
-    if prompt is not None and prompt not in prompts:
-        return f"another prompt: {', '.join(prompts) or 'none'}"
+    names = [entry.name for entry in manifest.prompts]
+    digests = [entry.digest for entry in manifest.prompts]
+    if prompt is not None and prompt not in (*names, *digests):
+        return f"another prompt: {', '.join(names) or 'none'}"
     if manifest.combined is not None and manifest.combined.of == "reference":
         return "several references a study: readers read against one"
     return ""

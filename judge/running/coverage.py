@@ -54,14 +54,14 @@ def _passport_notes(
         if entry is None:
             covered = _names([modality_name(code) for code in entries])
             yield (
-                f"{named} does not cover this run's modality ({modality_name(modality)}): it "
-                f"covers {covered}"
+                f"{named} does not cover this run's modality, {modality_name(modality)}: it covers "
+                f"{covered}"
             )
             continue
         judge = judged_by.judge.name
-        said = f"{named}: {judge} is {entry.verdict} on this modality"
+        said = f"{named}: {judge} is {entry.verdict} on {modality_name(modality)}"
         if entry.verdict == "unknown":
-            said = f"{named}: it is unknown whether to trust {judge} on this modality"
+            said = f"{named}: it is unknown whether to trust {judge}"
         against = [criterion.label for criterion in entry.against]
         if against:
             said += f" ({', '.join(against)})"
