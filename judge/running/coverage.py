@@ -59,9 +59,10 @@ def _passport_notes(
             )
             continue
         judge = judged_by.judge.name
-        said = f"{named}: {judge} is {entry.verdict} on {modality_name(modality)}"
+        verdict = f"{judge} is {entry.verdict}"
         if entry.verdict == "unknown":
-            said = f"{named}: it is unknown whether to trust {judge}"
+            verdict = f"it is unknown whether to trust {judge}"
+        said = f"{named}: {verdict} on {modality_name(modality)}"
         against = [criterion.label for criterion in entry.against]
         if against:
             said += f" ({', '.join(against)})"
