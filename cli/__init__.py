@@ -84,6 +84,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "passport:passport",
             "Collect what is known of a judge, and whether to trust it.",
         ),
+        "bridge": (
+            "bridge:bridge",
+            "Restate the figures of a judge that ends on a new judge's scale.",
+        ),
     },
     "Keep runs and answers": {
         "runs": (

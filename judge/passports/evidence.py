@@ -152,19 +152,24 @@ def _why_another(
 
 def _differing(first: RunManifest, other: RunManifest) -> str:
     """Return what of the judge, its prompt or its sampling differs, empty where nothing does."""
-    parts = {
-        "rubric version": lambda manifest: manifest.rubric_and_version,
-        "packages": lambda manifest: ", ".join(manifest.packages) or "none",
-        "judge": lambda manifest: manifest.judge.version,
-        "prompt": lambda manifest: ", ".join(map(str, manifest.prompts)) or "none",
-        "sampling": lambda manifest: manifest.sampling or "none",
-        "reply": lambda manifest: manifest.reply or "none",
-    }
+    parts = _parts(other)
     differing: list[str] = []
-    for name, part in parts.items():
-        if part(first) != part(other):
-            differing.append(f"another {name}: {part(other)}")
+    for name, part in _parts(first).items():
+        if part != parts[name]:
+            differing.append(f"another {name}: {parts[name]}")
     return "; ".join(differing)
+
+
+def _parts(manifest: RunManifest) -> dict[str, str]:
+    """Return what runs of one passport share, each in words."""
+    return {
+        "rubric version": manifest.rubric_and_version,
+        "packages": ", ".join(manifest.packages) or "none",
+        "judge": manifest.judge.version,
+        "prompt": ", ".join(map(str, manifest.prompts)) or "none",
+        "sampling": manifest.sampling or "none",
+        "reply": manifest.reply or "none",
+    }
 
 
 def _is_of_stress(run: RunFolder) -> bool:

@@ -16,6 +16,7 @@ from judge.passports.criteria import CRITERIA, thresholds_with
 from judge.passports.evidence import Evidence
 from judge.passports.figures import of_modality
 from judge.run_files.entries import JudgeEntry
+from judge.run_files.identity import JudgedBy
 from judge.run_files.passport import (
     FORMAT,
     SUFFIX,
@@ -23,7 +24,9 @@ from judge.run_files.passport import (
     ModalityEntry,
     Passport,
     PublishedEntry,
+    Role,
 )
+from judge.running.folder import RunFolder
 from judge.signature import safe_name, short_digest, signature_line
 from judge.stats.intervals import USUAL_DRAWS, Draws
 from judge.types import JudgeError
@@ -72,10 +75,16 @@ def passport_of(
         notes.append(
             f"runs that state no modality are taken to be of {evidence.stated}"
         )
-    shown = _identity(evidence, judge, rubric)
+    judged_by = _judged_by(evidence, judge, rubric)
     return Passport(
         format=FORMAT,
-        **shown,
+        judge=judged_by.judge,
+        rubric=judged_by.rubric,
+        rubric_version=judged_by.rubric_version,
+        packages=judged_by.packages,
+        prompts=judged_by.prompts,
+        sampling=judged_by.sampling,
+        reply=judged_by.reply,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         thresholds=all_thresholds,
         modalities=entries,
@@ -86,7 +95,7 @@ def passport_of(
         runs=used,
         left_out=evidence.left_out,
         notes=notes,
-        signature=_signature(shown, used, all_thresholds, draws),
+        signature=_signature(judged_by, used, all_thresholds, draws),
         version=plugins.version(),
     )
 
@@ -126,26 +135,15 @@ def _why_none(evidence: Evidence) -> str:
     return "; ".join(found) or "there are no runs of judges"
 
 
-def _identity(evidence: Evidence, judge: str, rubric: str) -> dict[str, object]:
+def _judged_by(evidence: Evidence, judge: str, rubric: str) -> JudgedBy:
     """Return who the passport is of: as the newest run says, else as it was asked for."""
-    if not evidence.of_judge:
-        version = rubrics.load(rubric).version
-        return {
-            "judge": JudgeEntry(name=judge, version=""),
-            "rubric": rubric,
-            "rubric_version": str(version),
-        }
-    manifest = evidence.of_judge[0].manifest
-    names = (
-        "judge",
-        "rubric",
-        "rubric_version",
-        "packages",
-        "prompts",
-        "sampling",
-        "reply",
+    if evidence.of_judge:
+        return evidence.of_judge[0].manifest.judged_by
+    return JudgedBy(
+        rubric=rubric,
+        rubric_version=str(rubrics.load(rubric).version),
+        judge=JudgeEntry(name=judge, version=""),
     )
-    return {name: getattr(manifest, name) for name in names}
 
 
 def _leave_out_readers(evidence: Evidence, entries: Sequence[ModalityEntry]) -> None:
@@ -160,12 +158,13 @@ def _leave_out_readers(evidence: Evidence, entries: Sequence[ModalityEntry]) -> 
 def _used(evidence: Evidence) -> list[EvidenceEntry]:
     """Return the runs that were used."""
     left_out = {entry.path for entry in evidence.left_out}
+    by_role: dict[Role, Sequence[RunFolder]] = {
+        "judged": evidence.judged,
+        "stress": evidence.stressed,
+        "reader": evidence.readers,
+    }
     used: list[EvidenceEntry] = []
-    for role, runs in (
-        ("judged", evidence.judged),
-        ("stress", evidence.stressed),
-        ("reader", evidence.readers),
-    ):
+    for role, runs in by_role.items():
         for run in runs:
             if str(run.path) in left_out:
                 continue
@@ -175,7 +174,7 @@ def _used(evidence: Evidence) -> list[EvidenceEntry]:
             used.append(
                 EvidenceEntry(
                     path=str(run.path),
-                    role=role,  # type: ignore[arg-type]
+                    role=role,
                     modality=modality,
                     signature=run.signature,
                 )
@@ -184,17 +183,16 @@ def _used(evidence: Evidence) -> list[EvidenceEntry]:
 
 
 def _signature(
-    shown: Mapping[str, object],
+    judged_by: JudgedBy,
     used: list[EvidenceEntry],
     thresholds: Mapping[str, float],
     draws: Draws,
 ) -> str:
-    judge = shown["judge"]
-    assert isinstance(judge, JudgeEntry)
+    judge = judged_by.judge
     held = [f"{name}={value:g}" for name, value in thresholds.items()]
     parts = [
         f"passport:{FORMAT}",
-        f"{shown['rubric']}:{shown['rubric_version']}",
+        judged_by.rubric_and_version,
         f"judge:{judge.version or judge.name}",
         f"runs:{len(used)}+{short_digest(sorted(entry.signature for entry in used))}",
         f"thresholds:{','.join(held)}",

@@ -20,6 +20,7 @@ FORMAT = 1
 SUFFIX = ".json"
 Verdict = Literal["trusted", "not trusted", "unknown"]
 Answer = Literal["yes", "no", "unknown"]
+Role = Literal["judged", "stress", "reader"]
 
 
 class CriterionEntry(Part):
@@ -81,7 +82,7 @@ class EvidenceEntry(Part):
     """A run that was used: `role` is judged, stress or reader."""
 
     path: str
-    role: Literal["judged", "stress", "reader"]
+    role: Role
     modality: str = ""
     signature: str
 
