@@ -89,13 +89,14 @@ def agreement_of(
         for reader in readers:
             try:
                 studies = align_raters([judge], [_rater(reader)])
-            except JudgeError:
+            except JudgeError as error:
                 # Of other reports, or of a rubric that counts other things.
+                evidence.not_compared.setdefault(str(reader.path), str(error))
                 continue
             shared = _quantity(studies)
-            if shared is None or (
-                quantity is not None and shared.name != quantity.name
-            ):
+            if shared is None or shared.name != (quantity or shared).name:
+                reason = "it counts other things than the first readers' runs"
+                evidence.not_compared.setdefault(str(reader.path), reason)
                 continue
             quantity = shared
             used |= {id(run): run, id(reader): reader}

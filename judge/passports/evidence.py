@@ -23,13 +23,15 @@ class Evidence:
     """The runs of one judge with one prompt and rubric, and readers' runs; the newest is first.
 
     `judged` are runs of models' reports, `stressed` those of candidates with known errors. `stated`
-    is the modality of runs that state none, empty where nobody said.
+    is the modality of runs that state none, empty where nobody said. `not_compared` says why a
+    reader's run, by its path, could not be held against a run of the judge.
     """
 
     judged: tuple[RunFolder, ...] = ()
     stressed: tuple[RunFolder, ...] = ()
     readers: tuple[RunFolder, ...] = ()
     left_out: list[LeftOutEntry] = field(default_factory=list)
+    not_compared: dict[str, str] = field(default_factory=dict)
     stated: str = ""
 
     @property

@@ -244,13 +244,14 @@ def _complement(rate: Estimate) -> Estimate:
 def _unread(runs: Sequence[RunFolder]) -> Estimate:
     """Return the share of studies without a score; the same studies count once, by the newest."""
     n = k = 0
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    whole = {run.manifest.studies_digest for run in runs if run.manifest.shard is None}
     for run in runs:
-        manifest = run.manifest
-        studies = f"{manifest.studies_digest} {manifest.shard or ''}"
-        if studies in seen:
+        digest, shard = run.manifest.studies_digest, run.manifest.shard
+        is_part_of_another = shard is not None and digest in whole
+        if is_part_of_another or (digest, str(shard)) in seen:
             continue
-        seen.add(studies)
+        seen.add((digest, str(shard)))
         outcomes = run.columns([])["outcome"].to_pylist()
         n += len(outcomes)
         k += sum(outcome != OUTCOMES[Scored] for outcome in outcomes)

@@ -150,8 +150,9 @@ def _leave_out_readers(evidence: Evidence, entries: Sequence[ModalityEntry]) -> 
     """Note the readers' runs that say nothing of the judge."""
     used = {path for entry in entries for path in entry.reader_runs}
     for reader in evidence.readers:
-        if str(reader.path) not in used:
-            reason = "a reader's run of reports that this judge has no run of"
+        path = str(reader.path)
+        if path not in used:
+            reason = evidence.not_compared.get(path, "there is no run of its reports")
             evidence.leave_out(reader, reason)
 
 

@@ -320,13 +320,13 @@ def test_what_is_of_another_judge_prompt_or_rubric_is_left_out_with_the_reason(
     found = passport_of(invoke, "runs", "readers")
 
     reasons = {Path(one.path).name: one.reason for one in found.left_out}
+    assert reasons.pop("reader-ann").startswith("no study was both judged and read")
     assert reasons.pop("broken").startswith("runs/broken/manifest.json is damaged")
     assert reasons == {
         "warm": "another sampling: temperature=1, unlike in the newest run, runs/newest",
         "other": "another judge: test-2",
         "prompt": "another prompt: own@1+ab12, unlike in the newest run, runs/newest",
         "rubric": "another rubric: counts",
-        "reader-ann": "a reader's run of reports that this judge has no run of",
     }
     assert [one.path for one in found.runs] == ["runs/newest"]
 
