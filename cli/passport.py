@@ -110,7 +110,7 @@ def passport(
     from judge.tables.passport import passport_document
 
     rubrics.load(rubric)
-    searched = [*(folders or _default(RUNS)), *map(Path, readers)]
+    searched = [*(folders or _default(RUNS)), *_folders_of(readers)]
     evidence = find_evidence(
         searched,
         judge=judge,
@@ -132,6 +132,19 @@ def passport(
     note(f"page      {page}")
     document = passport_document(made, complete=form == "csv")
     print_document(document, form, made.plain(), table)
+
+
+def _folders_of(readers: tuple[str, ...]) -> list[Path]:
+    """Return the folders of readers' runs, who keep their own names here."""
+    from judge.comparing.alignment import choice
+
+    chosen = [choice(run) for run in readers]
+    for run in chosen:
+        if run.model is not None:
+            raise click.UsageError(
+                f"readers keep their own names in a passport: write --readers {run.shown}"
+            )
+    return [run.path for run in chosen]
 
 
 def _prompt(named: str | None) -> str | None:
