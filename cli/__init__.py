@@ -80,6 +80,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Draw studies for radiologists; import or export what they read.",
         ),
         "stress": ("stress:stress", "Test a judge with known errors."),
+        "passport": (
+            "passport:passport",
+            "Collect what is known of a judge, and whether to trust it.",
+        ),
         "bridge": (
             "bridge:bridge",
             "Restate the figures of a judge that ends on a new judge's scale.",

@@ -747,6 +747,19 @@ def readers_option(
     )
 
 
+def rubric_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--rubric`, GREEN by default; `text` says what the rubric is for."""
+    return click.option(
+        "--rubric",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        default="green",
+        show_default=True,
+        help=text,
+    )
+
+
 def reader_option(text: str) -> OptionDecorator:
     """Return `--reader`, the name of one reader."""
     return click.option("--reader", metavar="NAME", help=text)
