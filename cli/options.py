@@ -528,6 +528,27 @@ def out_option(
     )
 
 
+def floor_option(
+    text: str, *, multiple: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--floor`, the folder of a stress test; `text` says what is shown of it."""
+    return click.option(
+        "--floor",
+        cls=GroupedOption,
+        group=group,
+        type=PATH,
+        metavar="FOLDER",
+        multiple=multiple,
+        help=text,
+    )
+
+
+def check_floor_table(tables: Collection[str], *, has_floor: bool) -> None:
+    """Raise `click.UsageError` where the table of the floor is asked for without `--floor`."""
+    if "floor" in tables and not has_floor:
+        raise click.UsageError("--table floor goes with --floor")
+
+
 def limit_option(
     text: str, *, default: int | None = None, group: str = "Options"
 ) -> OptionDecorator:
