@@ -17,7 +17,7 @@ from pathlib import Path
 
 from judge import plugins, rubrics
 from judge.jsonio import UnreadableYamlError, read_yaml
-from judge.prompts import official
+from judge.prompts import official, shots
 from judge.prompts.prompt import (
     CHAT,
     GREEN,
@@ -54,6 +54,7 @@ __all__ = [
     "names",
     "of_plugins",
     "official",
+    "shots",
 ]
 
 FOLDER = official.FOLDER
