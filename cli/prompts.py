@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 import judge
+from judge import rubrics
 from judge.cli.options import (
     PATH,
     GroupedCommand,
@@ -17,7 +18,8 @@ from judge.cli.options import (
     output_options,
 )
 from judge.cli.output import note, print_document
-from judge.prompts import every, file_of, load, of_plugins, official
+from judge.modalities import code_of, modality_named
+from judge.prompts import every, file_of, load, of_plugins, official, shots
 from judge.tables.document import Column, Document, table_of
 from judge.types import JudgeError
 
@@ -43,26 +45,37 @@ def prompts() -> None:
 def list_(*, table: tuple[str, ...], form: str) -> None:
     """List the prompts of the program, of installed rubrics, and the official ones.
 
+    The column examples says for which --modality a prompt has worked examples.
+
     Official prompts are their authors' texts; judge prompts fetch NAME downloads one.
     """
     data = []
     for name, loaded in every(os.environ):
-        entry = dict.fromkeys(("rubric", "version", "digest", "why_not"), "")
+        entry = dict.fromkeys(
+            ("rubric", "version", "digest", "examples", "why_not"), ""
+        )
         if isinstance(loaded, JudgeError):
             entry["why_not"] = str(loaded)
         else:
             entry["rubric"] = loaded.rubric
             entry["version"] = str(loaded.version)
             entry["digest"] = loaded.digest
+            usual = ["default"] if loaded.shots else []
+            entry["examples"] = ", ".join([*usual, *loaded.modality_shots])
         data.append({"prompt": name, **entry})
     head = [
         Column("prompt"),
         Column("rubric"),
         Column("version"),
         Column("digest"),
+        Column("examples"),
         Column("why_not", "not usable"),
     ]
-    document = Document(tables=[table_of("prompts", "Prompts", head, data)])
+    text = (
+        "examples: the values of --modality for which a prompt has worked examples; default: "
+        "those that it shows otherwise"
+    )
+    document = Document(tables=[table_of("prompts", "Prompts", head, data, note=text)])
     print_document(document, form, data, table)
 
 
@@ -70,7 +83,10 @@ def list_(*, table: tuple[str, ...], form: str) -> None:
     "show",
     cls=GroupedCommand,
     short_help="Show a prompt as it is sent.",
-    examples=["judge prompts show green --file"],
+    examples=[
+        "judge prompts show green --file",
+        "judge prompts show green --modality chest-ct",
+    ],
     page="docs/extending.md",
 )
 @click.argument("name", metavar="NAME|FILE")
@@ -79,15 +95,34 @@ def list_(*, table: tuple[str, ...], form: str) -> None:
     is_flag=True,
     help="Print the YAML file itself, to start your own prompt from.",
 )
-def show(*, name: str, file: bool) -> None:
+@click.option(
+    "--modality",
+    metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
+    help="Show it as it is sent with this --modality, with its worked examples.",
+)
+def show(*, name: str, file: bool, modality: str | None) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
+    if file and modality is not None:
+        raise click.UsageError(
+            "--file prints the file for all modalities: leave out --modality"
+        )
     path_or_name = of_plugins().get(name, name)
     path = file_of(path_or_name) if file else None
     prompt = load(path_or_name, os.environ)
     if path is not None:
         click.echo(path.read_text("utf-8"), nl=False)
         return
-    for message in prompt.messages("(the reference report)", "(the candidate report)"):
+    code = None
+    if modality is not None:
+        modality = modality_named(modality)
+        code = code_of(modality)
+        rubric = rubrics.load(prompt.rubric)
+        reply = shots.usual_reply(rubric, prompt)
+        prompt = shots.for_modality(prompt, rubric, reply, modality)
+        if not prompt.shots_for:
+            note(f"The prompt {prompt.name} has no examples for {modality}.")
+    reports = ("(the reference report)", "(the candidate report)")
+    for message in prompt.messages(*reports, modality=code):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
 

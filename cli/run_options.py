@@ -465,10 +465,11 @@ run_options = shared_options(
         _studies_option(
             "--modality",
             hidden=True,
-            metavar="xr|ct|mr|us|mg",
+            metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
             help=(
-                "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest "
-                "radiographs only."
+                "Radiographs, CT, MR, ultrasound or mammograms, some with the region of the body. "
+                "A model is shown examples of these, which the price includes. The built-in judge "
+                "reads chest radiographs only."
             ),
         ),
         judge_options,

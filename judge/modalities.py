@@ -17,7 +17,7 @@ MODALITIES = {
 REGIONS = {"chest-ct": "chest", "abdomen-ct": "abdomen", "brain-mr": "brain"}
 """The regions that can be named with a modality, whose code stands behind the hyphen."""
 NAMES = ("xr", "ct", "chest-ct", "abdomen-ct", "mr", "brain-mr", "us", "mg")
-"""All that `--modality` can name. A chest radiograph is also `chest-xr`, and DICOM's `DX` or `CR`."""
+"""All that `--modality` names. `chest-xr` and DICOM's `DX` and `CR` are `xr`, `MRI` is `mr`."""
 ModalityName: TypeAlias = Literal[
     "xr",
     "chest-xr",

@@ -273,6 +273,16 @@ class Prompt:
             modality=study.modality,
         )
 
+    @property
+    def example_turns(self) -> tuple[Message, ...]:
+        """The turns of the worked examples, which stand behind the instructions."""
+        turns = []
+        for shot in self.shots:
+            question = self._question(shot.reference, shot.candidate or "")
+            turns.append(Message("user", question))
+            turns.append(Message("assistant", shot.reply))
+        return tuple(turns)
+
     def messages(
         self,
         reference: str,
@@ -285,10 +295,7 @@ class Prompt:
         turns = []
         if self.system:
             turns.append(Message("system", self.system))
-        for shot in self.shots:
-            question = self._question(shot.reference, shot.candidate or "")
-            turns.append(Message("user", question))
-            turns.append(Message("assistant", shot.reply))
+        turns += self.example_turns
         turns += self.turns
         # The context stands in the prompt's own place for it, or before the question.
         inside = _NO_CONTEXT

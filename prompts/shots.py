@@ -25,7 +25,6 @@ from judge.prompts.prompt import (
     Shot,
 )
 from judge.rubrics import Rubric
-from judge.rubrics.contract import Parse
 from judge.rubrics.derived import on_scale
 from judge.types import Annotation, JudgeError, Study, UnparsedError
 
@@ -111,8 +110,9 @@ def built_in(name: str) -> Sequence[Mapping[str, Any]]:
     try:
         pairs, _ = read_yaml(BUILT_IN_FOLDER / f"{name}.yaml")
     except FileNotFoundError:
+        known = ", ".join(built_in_names())
         raise JudgeError(
-            f"no examples for {name} come with the program; there are: {', '.join(built_in_names())}"
+            f"no examples for {name} come with the program; there are: {known}"
         ) from None
     assert isinstance(pairs, list)
     return pairs
@@ -140,23 +140,27 @@ def _reply(
     else:
         text = json.dumps(example.reply, ensure_ascii=False)
         written = STRUCTURED
+    parse = _parse(rubric, prompt, written)
     try:
-        if rubric.steps is not None:
-            question = rubric.steps.questions[prompt.asks]
-            question.check(text, study, complete=True)
-            return text
-        annotation = _parse(rubric, written)(text, study, complete=True)
-        render = _render(rubric, reply)
-        if annotation.all_warnings:
-            raise ValueError(annotation.all_warnings[0])
-        if isinstance(example.reply, str) or render is None:
-            return text
-        return render(annotation)
-    except (UnparsedError, ValueError) as error:
+        read = parse(text, study, complete=True)
+    except UnparsedError as error:
         raise JudgeError(f"{where}: the reply cannot be read: {error}") from error
+    if not isinstance(read, Annotation):
+        return text  # of one question of several
+    if read.all_warnings:
+        raise JudgeError(f"{where}: the reply has a fault: {read.all_warnings[0]}")
+    render = _render(rubric, reply)
+    if isinstance(example.reply, str) or render is None:
+        return text
+    try:
+        return render(read)
+    except ValueError as error:
+        raise JudgeError(f"{where}: the reply cannot be written: {error}") from error
 
 
-def _parse(rubric: Rubric, reply: str) -> Parse:
+def _parse(rubric: Rubric, prompt: Prompt, reply: str) -> Callable[..., object]:
+    if rubric.steps is not None:
+        return rubric.steps.questions[prompt.asks].check
     if rubric.structured is not None and reply == STRUCTURED:
         return rubric.structured.parse
     return rubric.parse
