@@ -602,6 +602,20 @@ def draw_seed_option(
     )
 
 
+def modality_option(
+    text: str, *, hidden: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--modality`, the kind of images that the reports are about."""
+    return click.option(
+        "--modality",
+        cls=GroupedOption,
+        group=group,
+        hidden=hidden,
+        metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
+        help=text,
+    )
+
+
 def model_option(*, hidden: bool = False, group: str = "Options") -> OptionDecorator:
     """Return `--model`, the name of the model that wrote the candidates."""
     return click.option(

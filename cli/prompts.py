@@ -14,6 +14,7 @@ from judge.cli.options import (
     PATH,
     GroupedCommand,
     SuggestingGroup,
+    modality_option,
     out_option,
     output_options,
 )
@@ -95,10 +96,8 @@ def list_(*, table: tuple[str, ...], form: str) -> None:
     is_flag=True,
     help="Print the YAML file itself, to start your own prompt from.",
 )
-@click.option(
-    "--modality",
-    metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
-    help="Show it as it is sent with this --modality, with its worked examples.",
+@modality_option(
+    "Show it as it is sent with this --modality, with its worked examples."
 )
 def show(*, name: str, file: bool, modality: str | None) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""

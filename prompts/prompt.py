@@ -92,8 +92,6 @@ _PRIOR = Template(
 )
 DEFAULT = "default"
 """The key of a prompt's `shots` with the worked examples for all modalities that have no others."""
-BUILT_IN = "built-in"
-"""What stands for the worked examples that come with the program."""
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -218,7 +216,7 @@ class Prompt:
     def _own_shots(self) -> Iterator[Shot | ModalityShot]:
         yield from self.shots
         for shots in self.modality_shots.values():
-            if shots != BUILT_IN:
+            if not isinstance(shots, str):
                 yield from shots
 
     @property

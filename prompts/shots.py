@@ -16,7 +16,6 @@ from judge.jsonio import read_yaml
 from judge.modalities import NAMES, REGIONS, code_of
 from judge.prompts.official import FOLDER
 from judge.prompts.prompt import (
-    BUILT_IN,
     MODALITY_ADVICE,
     STRUCTURED,
     TEXT,
@@ -86,7 +85,7 @@ def usual_reply(rubric: Rubric, prompt: Prompt) -> str:
 
 def _examples(prompt: Prompt, rubric: Rubric, name: str) -> Sequence[ModalityShot]:
     own = prompt.modality_shots[name]
-    if own != BUILT_IN:
+    if not isinstance(own, str):
         return own
     examples = []
     for pair in built_in(name):
