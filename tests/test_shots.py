@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from faultserver import Behaviour, FaultServer
@@ -15,7 +15,7 @@ from judge import backends, prompts, rubrics
 from judge.backends.hosted import HostedJudge
 from judge.experiments.execution import ExperimentRunner, plan_of
 from judge.experiments.experiment import Experiment, ExperimentSource
-from judge.modalities import NAMES, REGIONS, code_of, modality_named
+from judge.modalities import NAMES, REGIONS, ModalityName, code_of, modality_named
 from judge.pages.run import AskedQuestions
 from judge.prompts import STRUCTURED, TEXT, Prompt, shots
 from judge.reward import Reward
@@ -241,6 +241,8 @@ def test_names_of_modalities() -> None:
     with pytest.raises(JudgeError, match=r"unknown modality 'knee-mr'.*brain-mr"):
         modality_named("knee-mr")
     assert {*REGIONS} <= {*NAMES}
+    # A client of the service can name the same, but for the names of DICOM.
+    assert {*get_args(ModalityName)} == {*NAMES, "chest-xr"}
     # What reads the modality of a study sees its code.
     context = JudgeContext(modality="brain-mr")
     assert context.read({})["modality"] == "mr"
