@@ -633,6 +633,20 @@ def draw_seed_option(
     )
 
 
+def modality_option(
+    text: str, *, hidden: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--modality`, the kind of images that the reports are about."""
+    return click.option(
+        "--modality",
+        cls=GroupedOption,
+        group=group,
+        hidden=hidden,
+        metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
+        help=text,
+    )
+
+
 def strata_option(*, group: str = "Options") -> OptionDecorator:
     """Return `--strata`, the fields `by` whose groups are drawn from."""
     return click.option(

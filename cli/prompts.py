@@ -11,19 +11,22 @@ from typing import Any
 import click
 
 import judge
+from judge import rubrics
 from judge.cli.options import (
     NEW_FILE,
     PATH,
     GroupedCommand,
     SuggestingGroup,
     draw_seed_option,
+    modality_option,
     out_option,
     output_options,
     yes_option,
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import JudgeOptions, judge_options, running_options
-from judge.prompts import every, file_of, load, of_plugins, official
+from judge.modalities import code_of, modality_named
+from judge.prompts import every, file_of, load, of_plugins, official, shots
 from judge.tables.document import Column, Document, table_of
 from judge.types import JudgeError
 
@@ -49,26 +52,37 @@ def prompts() -> None:
 def list_(*, table: tuple[str, ...], form: str) -> None:
     """List the prompts of the program, of installed rubrics, and the official ones.
 
+    The column examples says for which --modality a prompt has worked examples.
+
     Official prompts are their authors' texts; judge prompts fetch NAME downloads one.
     """
     data = []
     for name, loaded in every(os.environ):
-        entry = dict.fromkeys(("rubric", "version", "digest", "why_not"), "")
+        entry = dict.fromkeys(
+            ("rubric", "version", "digest", "examples", "why_not"), ""
+        )
         if isinstance(loaded, JudgeError):
             entry["why_not"] = str(loaded)
         else:
             entry["rubric"] = loaded.rubric
             entry["version"] = str(loaded.version)
             entry["digest"] = loaded.digest
+            usual = ["default"] if loaded.shots else []
+            entry["examples"] = ", ".join([*usual, *loaded.modality_shots])
         data.append({"prompt": name, **entry})
     head = [
         Column("prompt"),
         Column("rubric"),
         Column("version"),
         Column("digest"),
+        Column("examples"),
         Column("why_not", "not usable"),
     ]
-    document = Document(tables=[table_of("prompts", "Prompts", head, data)])
+    text = (
+        "examples: the values of --modality for which a prompt has worked examples; default: "
+        "those that it shows otherwise"
+    )
+    document = Document(tables=[table_of("prompts", "Prompts", head, data, note=text)])
     print_document(document, form, data, table)
 
 
@@ -76,7 +90,10 @@ def list_(*, table: tuple[str, ...], form: str) -> None:
     "show",
     cls=GroupedCommand,
     short_help="Show a prompt as it is sent.",
-    examples=["judge prompts show green --file"],
+    examples=[
+        "judge prompts show green --file",
+        "judge prompts show green --modality chest-ct",
+    ],
     page="docs/extending.md",
 )
 @click.argument("name", metavar="NAME|FILE")
@@ -85,15 +102,32 @@ def list_(*, table: tuple[str, ...], form: str) -> None:
     is_flag=True,
     help="Print the YAML file itself, to start your own prompt from.",
 )
-def show(*, name: str, file: bool) -> None:
+@modality_option(
+    "Show it as it is sent with this --modality, with its worked examples."
+)
+def show(*, name: str, file: bool, modality: str | None) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
+    if file and modality is not None:
+        raise click.UsageError(
+            "--file prints the file for all modalities: leave out --modality"
+        )
     path_or_name = of_plugins().get(name, name)
     path = file_of(path_or_name) if file else None
     prompt = load(path_or_name, os.environ)
     if path is not None:
         click.echo(path.read_text("utf-8"), nl=False)
         return
-    for message in prompt.messages("(the reference report)", "(the candidate report)"):
+    code = None
+    if modality is not None:
+        modality = modality_named(modality)
+        code = code_of(modality)
+        rubric = rubrics.load(prompt.rubric)
+        reply = shots.usual_reply(rubric, prompt)
+        prompt = shots.for_modality(prompt, rubric, reply, modality)
+        if not prompt.shots_for:
+            note(f"The prompt {prompt.name} has no examples for {modality}.")
+    reports = ("(the reference report)", "(the candidate report)")
+    for message in prompt.messages(*reports, modality=code):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
 
@@ -138,6 +172,7 @@ def fetch(*, name: str, origin: Path | None) -> None:
 @out_option("The prompt's file, new.", path=NEW_FILE, metavar="FILE", required=True)
 @click.option(
     "--shots",
+    "n_shots",
     type=click.IntRange(1, 20),
     metavar="EXAMPLES",
     default=4,
@@ -154,7 +189,7 @@ def from_readings(
     run: Path,
     training: Path,
     out: Path,
-    shots: int,
+    n_shots: int,
     seed: int,
     yes: bool,
     table: tuple[str, ...],
@@ -187,7 +222,7 @@ def from_readings(
     (judge,) = open_raters([choice(str(run))], readers=False)
     readers = open_raters([choice(str(training / TRAIN))], readers=True)
     old = prompt_of_run(judge)
-    found = reading_shots(align_raters([judge], readers), old, n=shots, seed=seed)
+    found = reading_shots(align_raters([judge], readers), old, n=n_shots, seed=seed)
     name = of_plugins().get(old.name, old.name)
     recorded = judge.run.manifest.settings
     if recorded is not None and recorded.prompt:

@@ -32,6 +32,7 @@ from judge.cli.options import (
     limit_option,
     max_cost_option,
     min_coverage_option,
+    modality_option,
     model_option,
     out_option,
     output_options,
@@ -462,14 +463,12 @@ run_options = shared_options(
             is_flag=True,
             help="Show the judge nothing but the two reports.",
         ),
-        _studies_option(
-            "--modality",
+        modality_option(
+            "Radiographs, CT, MR, ultrasound or mammograms, some with the region of the body. A "
+            "model is shown examples of these, which the price includes. The built-in judge reads "
+            "chest radiographs only.",
             hidden=True,
-            metavar="xr|ct|mr|us|mg",
-            help=(
-                "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest "
-                "radiographs only."
-            ),
+            group="Reports",
         ),
         judge_options,
         running_options,

@@ -19,23 +19,13 @@ class JudgeError(Exception):
     """An error that the user can fix. Its text says what is wrong, where, and what to do."""
 
 
-MODALITIES = {
-    "xr": "chest radiograph",
-    "ct": "CT",
-    "mr": "MRI",
-    "us": "ultrasound",
-    "mg": "mammography",
-}
-"""The kinds of images that reports are about, by their codes, which are near DICOM's."""
-
-
 @dataclass(frozen=True, slots=True)
 class Study:
     """One examination: the radiologist's report, the model's report, and further data.
 
     `class_inferred` marks a class that the lexicon read off the reference; `fields` holds further
     fields of the input. `context` (age, sex, ...), `prior` (the earlier report) and `modality` (a
-    code of `MODALITIES`) are shown to the judge beside the reports.
+    code of `judge.modalities.MODALITIES`) are shown to the judge beside the reports.
     """
 
     study_id: str
