@@ -17,6 +17,8 @@ _SIZE = re.compile(
 )
 _PART = re.compile(rf"({_NUMBER})([ -]?)(mm|cm)?", re.I)
 # A part of a range, of a list, of a longer product, or a limit.
+_ARTICLE = re.compile(r"\b(?P<article>(?P<a>a)n?)(?P<gap> )\Z", re.I)
+_SPOKEN_WITH_VOWEL = re.compile(r"(?:8|11(?!\d)|18(?!\d))")
 _BEFORE = re.compile(
     r"(?:[x\u00d7]|\d\s*(?:-|\u2013|to|and|or|,)|[<>\u2264\u2265])\s*\Z", re.I
 )
@@ -60,6 +62,23 @@ class Measurement:
         if self.unit.isupper():
             other = other.upper()
         return self._rewritten(numbers, other)
+
+    def put(self, text: str, after: str) -> tuple[int, int, str]:
+        """Return where `after` goes in the place of the size, with `a` or `an` before it.
+
+        Returns the start and the end of what goes from `text`, and what comes in its place.
+        """
+        article = _ARTICLE.search(text, 0, self.start)
+        if article is None:
+            return self.start, self.end, after
+        fitting = article["a"]
+        if _SPOKEN_WITH_VOWEL.match(after):
+            fitting += (
+                "N" if article["article"].isupper() and self.unit.isupper() else "n"
+            )
+        if fitting == article["article"]:
+            return self.start, self.end, after
+        return article.start(), self.end, f"{fitting}{article['gap']}{after}"
 
     def _rewritten(self, numbers: tuple[str, ...] | list[str], unit: str) -> str:
         left = list(numbers)

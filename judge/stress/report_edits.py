@@ -247,6 +247,11 @@ class Edit:
     end: int
     after: str
 
+    @property
+    def growth(self) -> int:
+        """By how many characters the text becomes longer."""
+        return len(self.after) - (self.end - self.start)
+
 
 @dataclass(frozen=True, slots=True)
 class InjectedError:

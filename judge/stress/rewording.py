@@ -160,8 +160,8 @@ def converted_units(report: Reference, _draw: SeededChoice) -> Change:
     edits: list[Edit] = []
     for sentence in report.sentences:
         for size in measurements(sentence.text):
-            start = sentence.start + size.start
-            edits.append(Edit(start, sentence.start + size.end, size.converted()))
+            start, end, after = size.put(sentence.text, size.converted())
+            edits.append(Edit(sentence.start + start, sentence.start + end, after))
     if not edits:
         raise NotApplicable("no size in mm or cm")
     return tuple(edits), ()

@@ -36,6 +36,7 @@ from judge.stress.report_edits import (
     Sentence,
     StressFinding,
     any_of,
+    apply_edits,
     has,
     match_case,
     with_words,
@@ -94,8 +95,14 @@ def _side_swapped(report: Reference) -> Iterator[Injection]:
         if side is None or is_of_no_side:
             continue
         after = OTHER_SIDE[side[0].lower()]
+        edits = replaced(sentence, side, after)
+        # The same would be said twice.
+        said = apply_edits(report.text, edits)
+        twin = said[sentence.start : sentence.end + edits[0].growth]
+        if twin.lower() in {other.text.lower() for other in report.sentences}:
+            continue
         error = error_of(finding, "c", is_doubtful=finding.is_device)
-        yield replaced(sentence, side, after), error
+        yield edits, error
 
 
 def _level_changed(report: Reference) -> Iterator[Injection]:
@@ -194,7 +201,7 @@ def _measurement_changed(report: Reference) -> Iterator[Injection]:
         factor = Decimal(FACTOR)
         if max(size.in_mm) >= LARGE_MM:
             factor = 1 / factor
-        edit = edit_of(sentence, size.start, size.end, size.times(factor))
+        edit = edit_of(sentence, *size.put(sentence.text, size.times(factor)))
         yield (edit,), error_of(finding, "d", is_doubtful=True)
 
 
@@ -277,15 +284,13 @@ def _is_named(finding: StressFinding, match: re.Match[str]) -> bool:
 def _as_one(text: str, finding: StressFinding) -> tuple[int, str, bool] | None:
     """Return the end and the new words of `There are multiple nodules`."""
     match = _SEVERAL.match(text)
-    if (
-        match is None
-        or not _is_named(finding, match)
-        or has("plural", text[match.end() :])
-    ):
+    if match is None or not _is_named(finding, match):
+        return None
+    if has("plural", match["between"]) or has("plural", text[match.end() :]):
         return None
     start = match["start"].replace("are", "is")
-    count = "a single" if match["start"] else "single"
-    if match["verb"]:
+    count = "single"
+    if match["start"] or match["verb"]:
         count = "a single"
     noun = SINGULAR[match["noun"].lower()]
     verb = _other_verb(match["verb"], _VERBS)
