@@ -414,11 +414,13 @@ class _PairFile:
         found = []
         seen: list[dict[str, Any]] = []
         for row in rows:
-            if row.record in seen:
-                raise FaultError(f"{row.place} repeats another row")
-            seen.append(row.record)
             values = {role: row.value(role) for role in OF_ERRORS if role in self.paths}
-            found += self._error(values, row.place)
+            errors = self._error(values, row.place)
+            # A file that was joined wrongly has an error twice.
+            if errors and row.record in seen:
+                raise FaultError(f"{row.place} repeats an error of another row")
+            seen.append(row.record)
+            found += errors
         return found
 
     def _error(self, values: Mapping[str, Any], place: str) -> list[_Found]:
@@ -524,6 +526,11 @@ class _Part:
                     f"{self.place} has no reader; write one into every record"
                 )
             return reader
+        if self.key and self.file.options.reader:
+            raise JudgeError(
+                f"{self.file.table.name}: the keys of {'.'.join(self.file.each)} name the readers; "
+                "leave out --reader"
+            )
         return self.key or self.file.options.reader or stem_of(self.file.table.name)
 
 
