@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,11 +30,29 @@ from judge.cli.options import (
     strata_option,
 )
 from judge.cli.output import note, print_document
-from judge.cli.run_options import encoding_option, section_option
+from judge.cli.run_options import column_option, encoding_option, section_option
 
 if TYPE_CHECKING:
+    from judge.readers.annotations import Readings
+    from judge.readers.pair_names import NewName
+    from judge.readers.pairs import FileNames
     from judge.running.folder import RunFolder
 
+_ROLES = (
+    "id",
+    "reference",
+    "candidate",
+    "errors",
+    "category",
+    "level",
+    "text",
+    "error",
+    "total",
+    "reader",
+    "model",
+    "patient",
+    "class",
+)
 _runs_out_option = out_option(
     "The folder for the runs, one for each reader; new or empty.",
     path=NEW_FOLDER,
@@ -55,6 +73,44 @@ def readers() -> None:
     """Draw studies for readers, import what they annotated, export what they read."""
 
 
+def _new_names(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> tuple[NewName, ...]:
+    """Return what the values of `--map` say."""
+    from judge.readers.pair_names import new_name
+
+    names = []
+    for text in value:
+        try:
+            names.append(new_name(text))
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+    return tuple(names)
+
+
+def _counts(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> dict[tuple[str, str], str]:
+    """Return the columns of `--count` by category and level."""
+    from judge.readers.pair_names import counted_column
+
+    columns: dict[tuple[str, str], str] = {}
+    for text in value:
+        try:
+            key, column = counted_column(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+        if key in columns:
+            raise click.BadParameter(
+                f"{text!r}: its category and level are given twice"
+            )
+        columns[key] = column
+    return columns
+
+
+_pairs_option = partial(click.option, cls=GroupedOption, group="Pairs")
+
+
 @readers.command(
     "import",
     cls=GroupedCommand,
@@ -69,9 +125,48 @@ def readers() -> None:
 @section_option(
     help="The part of the reports that was read. Default: report; impression for refisco."
 )
-@reader_option("The reader's name for radevalx. Default: the file's name.")
+@reader_option(
+    "The reader's name for radevalx, and for pairs without a field of it. Default: the file's name."
+)
 @encoding_option()
-@output_options(["readers"])
+@column_option(
+    *_ROLES,
+    group="Pairs",
+    text=(
+        "NAME may lead into nested values: annotations.errors; annotations.*.errors has a reader "
+        "each. category, level, text and error are below errors, the list of a pair; without it "
+        "each row is an error."
+    ),
+)
+@_pairs_option(
+    "--map",
+    "names",
+    multiple=True,
+    metavar="ROLE:OLD=NEW",
+    callback=_new_names,
+    help=(
+        "What a name of the file means (repeatable): category:Omission=b, level:Critical="
+        "significant, error:2=no. NEW of a category may be own (counted by its own word) or none "
+        "(no error); OLD may be empty, for blank cells."
+    ),
+)
+@_pairs_option(
+    "--count",
+    "counts",
+    multiple=True,
+    metavar="CATEGORY:LEVEL=NAME",
+    callback=_counts,
+    help=(
+        "The field NAME counts the errors of a category and level (repeatable), such as "
+        "b:significant=missed."
+    ),
+)
+@_pairs_option(
+    "--dry-run",
+    is_flag=True,
+    help="Show how the file of pairs is understood; write nothing.",
+)
+@output_options(["readers", "names"])
 def import_(
     *,
     layout: str,
@@ -81,24 +176,56 @@ def import_(
     section: str | None,
     reader: str | None,
     encoding: str | None,
+    columns: Mapping[str, str],
+    names: tuple[NewName, ...],
+    counts: Mapping[tuple[str, str], str],
+    dry_run: bool,
     table: tuple[str, ...],
     form: str,
 ) -> None:
     """Import radiologists' annotations as runs, one for each reader, which every command opens.
 
-    LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), or
-    auto to recognise these. Studies that cannot be read are left out and named.
+    LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), auto
+    to recognise these, or pairs: any file of pairs of reports with their errors, whose fields
+    --column names. Studies that cannot be read are left out and named.
     """
-    from judge.readers import annotation_store, datasets
+    from judge.readers import annotation_store, datasets, pairs
     from judge.readers.annotations import write_runs
     from judge.studies.sections import known_section
 
     section = known_section(section)
+    if layout != pairs.LAYOUT:
+        given = {
+            "--column": columns,
+            "--map": names,
+            "--count": counts,
+            "--dry-run": dry_run,
+        }
+        unused = [option for option, value in given.items() if value]
+        if unused:
+            raise click.UsageError(
+                f"{unused[0]} is for judge readers import pairs, not for {layout}"
+            )
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are exported from one run at a time")
         renamed("judge readers import readings", "judge readers export RUN")
         runs = _export(Path(files[0]), reader, out, model=model, section=section)
+    elif layout == pairs.LAYOUT:
+        if len(files) > 1:
+            raise click.UsageError("pairs are imported from one file at a time")
+        options = pairs.PairsOptions(
+            columns=columns,
+            names=names,
+            counts=counts,
+            reader=reader,
+            encoding=encoding,
+        )
+        readings, inputs, understood = pairs.read(files[0], options)
+        if dry_run:
+            _print_understood(readings, understood, form, table)
+            return
+        runs = write_runs(layout, readings, inputs, out, model=model, section=section)
     else:
         layout, readings, inputs = datasets.read(layout, files, reader, encoding)
         runs = write_runs(layout, readings, inputs, out, model=model, section=section)
@@ -128,6 +255,21 @@ def _export(
         model=model or run.manifest.model,
         section=section,
     )
+
+
+def _print_understood(
+    readings: Sequence[Readings],
+    understood: FileNames,
+    form: str,
+    tables: tuple[str, ...],
+) -> None:
+    """Print how a file of pairs is understood."""
+    from judge.readers.pairs import plain
+    from judge.tables.run import pairs_document
+
+    data = plain(readings, understood)
+    print_document(pairs_document(data), form, data, tables)
+    note("nothing is written (--dry-run)")
 
 
 def _print(
