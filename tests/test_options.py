@@ -22,7 +22,7 @@ PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
-    *("metrics", "validate", "readers", "stress", "bridge", "passport"),
+    *("metrics", "validate", "readers", "stress", "bridge", "passport", "plan"),
     *("runs", "cite", "page", "serve"),
     *("cache", "batch", "prompts", "examples", "doctor"),
 }

@@ -631,7 +631,10 @@ def _same_verdict(
 
 
 def cost_of_run(run: RunFolder) -> dict[str, dict[str, Any]]:
-    """Return `dollars_per_1000` and `seconds` of a run, as `judge_table` has them."""
+    """Return the price of 1,000 studies in US dollars and the seconds of a study, as JSON's types.
+
+    Keys `dollars_per_1000` and `seconds`; one that is not known has a `reason`.
+    """
     manifest = run.manifest
     spent = manifest.spent
     if spent is None or manifest.started is None or manifest.finished is None:
