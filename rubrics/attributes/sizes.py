@@ -42,9 +42,7 @@ def _dimension(place: int) -> str:
 
 
 _BELOW = r"less than|smaller than|shorter than|<|\u2264"
-_ABOVE = (
-    r"more than|greater than|larger than|longer than|at least|exceeding|>|\u2265"
-)
+_ABOVE = r"more than|greater than|larger than|longer than|at least|exceeding|>|\u2265"
 _SIZE = re.compile(
     rf"(?:(?P<below>{_BELOW})\s*|(?P<above>{_ABOVE})\s*)?(?<![\w.,/])"
     rf"{_dimension(0)}(?:{_TIMES}{_dimension(1)}(?:{_TIMES}{_dimension(2)})?)?",
