@@ -37,7 +37,7 @@ _LOCATION, _SIDE, *_REST = JUDGED
 ATTRIBUTES: tuple[str, ...] = (_LOCATION, _SIDE, SIZE, *_REST)
 """The seven attributes of a match."""
 CERTAINTY = "certainty"
-RIGHT, NOT_STATED = "right", "not_stated"
+RIGHT = "right"
 WRONG_MINOR, WRONG_MAJOR = "wrong_minor", "wrong_major"
 OMITTED, ADDED = "omitted", "added"
 VERDICTS = {
@@ -46,9 +46,10 @@ VERDICTS = {
     WRONG_MINOR: "wrong (minor)",
     OMITTED: "omitted",
     ADDED: "added",
-    NOT_STATED: "not stated",
 }
 """What is said of one attribute of a match, and how it is printed."""
+NOT_STATED = "not_stated"
+"""The verdict on what neither report states: the match has no label of the attribute."""
 GRADE_OF = {WRONG_MAJOR: SIGNIFICANT, WRONG_MINOR: INSIGNIFICANT}
 
 
@@ -113,11 +114,7 @@ _SHARES = (
         "finding precision",
         undefined="no finding in the candidate",
     ),
-    _share(
-        "right_matches",
-        "matches without a wrong attribute",
-        undefined="no matched finding",
-    ),
+    _share("right_matches", "no wrong attribute", undefined="no matched finding"),
 )
 _ERRORS = count_measures(MISTAKE, GRADE, ERROR_TYPE)
 _LISTS = (
@@ -251,7 +248,6 @@ def wrong_attributes(labels: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the attributes of a match that are wrong, major or minor, in their order."""
     wrong = []
     for attribute in ATTRIBUTES:
-        (verdict,) = labels[attribute]
-        if verdict in GRADE_OF:
+        if GRADE_OF.keys() & labels.get(attribute, ()):
             wrong.append(attribute)
     return wrong

@@ -110,7 +110,11 @@ def _match_items(match: Match, findings: Findings) -> tuple[Item, list[Item]]:
     ours = [findings["reference"][place] for place in match.places["reference"]]
     theirs = [findings["candidate"][place] for place in match.places["candidate"]]
     verdicts = {**match.verdicts, SIZE: _verdict_on_size(ours, theirs)}
-    labels = {one: (verdicts[one].verdict,) for one in ATTRIBUTES}
+    labels = {}
+    for attribute in ATTRIBUTES:
+        verdict = verdicts[attribute].verdict
+        if verdict != NOT_STATED:
+            labels[attribute] = (verdict,)
     n_ours = len(findings["reference"])
     links = (
         *match.places["reference"],
@@ -118,12 +122,12 @@ def _match_items(match: Match, findings: Findings) -> tuple[Item, list[Item]]:
     )
     errors = []
     for attribute in wrong_attributes(labels):
-        verdict = verdicts[attribute]
+        said = verdicts[attribute]
         of_error = {
             ERROR_TYPE.name: (attribute,),
-            GRADE.name: (GRADE_OF[verdict.verdict],),
+            GRADE.name: (GRADE_OF[said.verdict],),
         }
-        errors.append(Item(MISTAKE.name, verdict.explanation, of_error, links=links))
+        errors.append(Item(MISTAKE.name, said.explanation, of_error, links=links))
     return Item(MATCH.name, _both(ours, theirs), labels, links=links), errors
 
 
@@ -211,8 +215,9 @@ def _match(
 ) -> Match:
     verdicts = {}
     for attribute in JUDGED:
+        (verdict,) = item.labels.get(attribute, (NOT_STATED,))
         explanation = explained.get((item.links, attribute), "")
-        verdicts[attribute] = Verdict(item.label(attribute), explanation)
+        verdicts[attribute] = Verdict(verdict, explanation)
     ours = tuple(link for link in item.links if link < n_ours)
     theirs = tuple(link - n_ours for link in item.links if link >= n_ours)
     return Match({"reference": ours, "candidate": theirs}, verdicts)

@@ -12,6 +12,7 @@ from judge.rubrics import replies
 from judge.rubrics.attributes.declared import (
     GRADE_OF,
     JUDGED,
+    NOT_STATED,
     RIGHT,
     SIDES,
     TRIAGE,
@@ -42,7 +43,7 @@ from judge.rubrics.replies import (
 from judge.types import Annotation, Side, Study, UnparsedError
 
 _LEVELS = tuple(label.name for label in TRIAGE.labels)
-_ANY = tuple(VERDICTS)
+_ANY = (*VERDICTS, NOT_STATED)
 _OF_CERTAINTY = (RIGHT, WRONG_MAJOR, WRONG_MINOR)
 
 
@@ -232,7 +233,7 @@ def _check_words(match: Match, findings: Findings) -> None:
     if said[0] != said[1]:
         return
     for attribute, verdict in match.verdicts.items():
-        if verdict.verdict not in (RIGHT, "not_stated"):
+        if verdict.verdict not in (RIGHT, NOT_STATED):
             detail = f"{attribute} differs, and both reports say it in the same words"
             raise UnparsedError("contradiction", detail)
 

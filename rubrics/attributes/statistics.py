@@ -33,6 +33,7 @@ def _in_both(*attributes: str) -> tuple[str, ...]:
     return (*_counting(RIGHT, *attributes), *_wrong(*attributes))
 
 
+_NOT_BY_GROUP = EVERYWHERE - {"groups"}
 _ratio = partial(Ratio, scale=(0, 1))
 _good = partial(_ratio, higher_is_better=True, shown=EVERYWHERE)
 _bad = partial(_ratio, higher_is_better=False)
@@ -48,7 +49,6 @@ def _of_attribute(attribute: str) -> tuple[Statistic, ...]:
             f"wrong {attribute}",
             measures=_wrong(attribute),
             per=_in_both(attribute),
-            definition=f"matches with a wrong {attribute} / with one in both reports",
             clause=f"the {attribute} was wrong in a share of {{figure}} of the matched findings "
             "for which both reports stated it",
             shown=frozenset({"head"}),
@@ -58,8 +58,6 @@ def _of_attribute(attribute: str) -> tuple[Statistic, ...]:
             f"wrong {attribute} (major)",
             measures=_major(attribute),
             per=_in_both(attribute),
-            definition=f"matches with a {attribute} that is wrong (major) / with one in both "
-            "reports",
             shown=frozenset(),
         ),
     )
@@ -73,7 +71,6 @@ def _of_all_attributes() -> tuple[Statistic, ...]:
             "wrong attributes",
             measures=_wrong(*ATTRIBUTES),
             per=_in_both(*ATTRIBUTES),
-            definition="wrong attributes / attributes that both reports state",
             clause="of the attributes that both reports stated a share of {figure} was wrong",
             shown=EVERYWHERE,
         ),
@@ -82,28 +79,27 @@ def _of_all_attributes() -> tuple[Statistic, ...]:
             "wrong attributes (major)",
             measures=_major(*ATTRIBUTES),
             per=_in_both(*ATTRIBUTES),
-            definition="wrong attributes (major) / attributes that both reports state",
-            shown=EVERYWHERE,
+            clause="of the attributes that both reports stated a share of {figure} was wrong in a "
+            "way that could change care",
+            shown=_NOT_BY_GROUP,
         ),
         _bad(
             "omitted_attributes",
             "omitted attributes",
             measures=_counting(OMITTED, *_MAY_LACK),
             per=(*_counting(OMITTED, *_MAY_LACK), *_in_both(*_MAY_LACK)),
-            definition="attributes that the candidate omits / that the reference states",
             clause="of the attributes that the references stated the candidates omitted a share "
             "of {figure}",
-            shown=EVERYWHERE,
+            shown=_NOT_BY_GROUP,
         ),
         _bad(
             "added_attributes",
             "added attributes",
             measures=_counting(ADDED, *_MAY_LACK),
             per=(*_counting(ADDED, *_MAY_LACK), *_in_both(*_MAY_LACK)),
-            definition="attributes that the candidate adds / that the candidate states",
             clause="of the attributes that the candidates stated a share of {figure} was not in "
             "the references",
-            shown=EVERYWHERE,
+            shown=_NOT_BY_GROUP,
         ),
     )
 
@@ -121,7 +117,7 @@ STATISTICS: tuple[Statistic, ...] = (
         "finding recall",
         measures=("n_reference_matched",),
         per=("n_reference_findings",),
-        definition="findings of the references in a match / all of them",
+        definition="recall of findings",
         clause="the recall of all findings together was {figure}",
     ),
     _good(
@@ -129,15 +125,15 @@ STATISTICS: tuple[Statistic, ...] = (
         "finding precision",
         measures=("n_candidate_matched",),
         per=("n_candidate_findings",),
-        definition="findings of the candidates in a match / all of them",
+        definition="precision of findings",
         clause="the precision of all findings together was {figure}",
     ),
     _good(
         "right_matches",
-        "matches without a wrong attribute",
+        "no wrong attribute",
         measures=("n_right_matches",),
         per=("n_matches",),
-        definition="matches without a wrong attribute / matches",
+        definition="matches without a wrong attribute",
         clause="the share of matches without a wrong attribute was {figure}",
     ),
     *_of_all_attributes(),
@@ -155,14 +151,14 @@ STATISTICS: tuple[Statistic, ...] = (
         "urgent recall",
         measures=("n_urgent_reported",),
         per=("n_urgent_reference",),
-        definition="urgent findings of the references in a match / all of them",
+        clause="the recall of urgent findings was {figure}",
     ),
     _good(
         "urgent_precision",
         "urgent precision",
         measures=("n_urgent_supported",),
         per=("n_urgent_candidate",),
-        definition="urgent findings of the candidates in a match / all of them",
+        clause="the precision of urgent findings was {figure}",
     ),
     none_of(
         "no_missed_urgent",
