@@ -301,7 +301,7 @@ def _compare_findings(
     aspects = []
     for place, error in sorted(by_aspect.items(), key=itemgetter(0)):
         is_slight = error.severity == 1
-        aspects.append(AspectDifference(*place, is_slight, error.text))
+        aspects.append(AspectDifference(*place, is_slight, _said_by_both(error)))
     findings = _report_findings(groups, severities, partners)
     return findings, tuple(differing), tuple(aspects)
 
@@ -330,6 +330,13 @@ def _report_findings(
             tuple(sorted({mention.sentence for mention in group})),
         )
     return tuple(findings.values())
+
+
+def _said_by_both(error: Error) -> str:
+    """Return the words of both reports: the aspect says in what they differ."""
+    assert error.pair is not None
+    ours, theirs = error.pair
+    return f'The reference says "{ours.words}", the candidate "{theirs.words}".'
 
 
 _Key = TypeVar("_Key")
