@@ -126,30 +126,41 @@ def compare_sizes(reference: Sequence[Size], candidate: Sequence[Size]) -> Agree
     ranges the ends that are nearest to each other are compared. Sizes of several dimensions are
     compared longest with longest, as far as both have them.
 
-    Of several sizes each is held against one of the other report, so that as little as possible
-    is wrong; what one report measures besides is left out. Raises ValueError without a size.
+    Where a report has several, each of the fewer is held against one of the others, in the order
+    of their lengths and so that the worst is as good as can be; what is left over is not compared.
+    Raises ValueError without a size.
     """
     if not reference or not candidate:
         raise ValueError("both reports state a size, or nothing is compared")
-    agreements = [
-        [_agreement(ours, theirs) for theirs in candidate] for ours in reference
-    ]
-    return _worst(_assigned(agreements))
+    ours = sorted(reference, key=_by_length)
+    theirs = sorted(candidate, key=_by_length)
+    agreements = [[_agreement(one, other) for other in theirs] for one in ours]
+    if len(ours) > len(theirs):
+        agreements = [list(column) for column in zip(*agreements, strict=True)]
+    return _best(agreements)
 
 
-def _assigned(agreements: Sequence[Sequence[Agreement]]) -> list[Agreement]:
-    """Return the agreements of the pairs of rows and columns in which the least is wrong."""
-    if len(agreements) == 1 and len(agreements[0]) == 1:
-        return [agreements[0][0]]
-    from scipy.optimize import linear_sum_assignment
+def _by_length(size: Size) -> tuple[tuple[Decimal, Decimal], ...]:
+    return size.lengths
 
-    # One major error weighs more than all minor ones.
-    n = max(len(agreements), len(agreements[0])) + 1
-    costs = {"right": 0, "wrong_minor": 1, "wrong_major": n}
-    rows, columns = linear_sum_assignment(
-        [[costs[agreement] for agreement in row] for row in agreements]
-    )
-    return [agreements[row][column] for row, column in zip(rows, columns, strict=True)]
+
+def _best(agreements: Sequence[Sequence[Agreement]]) -> Agreement:
+    """Return the worst agreement of the rows, each with a column of its own, in their order.
+
+    Of all such choices of columns it is the best. There are no more rows than columns.
+    """
+    n_columns = len(agreements[0])
+    # The worst of no rows, then of the first, of the first two, ..., within the first columns.
+    before: list[Agreement] = ["right"] * (n_columns + 1)
+    for n_rows, row in enumerate(agreements, 1):
+        within: list[Agreement] = ["wrong_major"] * (n_columns + 1)
+        for n in range(n_rows, n_columns + 1):
+            taken = _worst((before[n - 1], row[n - 1]))
+            within[n] = taken
+            if n > n_rows:
+                within[n] = min(taken, within[n - 1], key=_ORDER.index)
+        before = within
+    return before[n_columns]
 
 
 _ORDER: tuple[Agreement, ...] = ("right", "wrong_minor", "wrong_major")
