@@ -18,7 +18,7 @@ from judge.rubrics.attributes.declared import (
     WRONG_MAJOR,
     WRONG_MINOR,
 )
-from judge.rubrics.attributes.findings import Finding, Match, Verdict, to_annotation
+from judge.rubrics.attributes.findings import Finding, Match, to_annotation
 from judge.rubrics.attributes.sizes import Size, find_sizes
 from judge.rubrics.quotations import quotable
 from judge.rubrics.replies import word_key
@@ -26,7 +26,6 @@ from judge.sentences import lines
 from judge.types import (
     Annotation,
     Aspect,
-    AspectDifference,
     ReportComparison,
     ReportFinding,
     Side,
@@ -58,12 +57,7 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         of_match: dict[Side, list[int]] = {side: [] for side in SIDES}
         for number in group:
             of_match[comparison.findings[number].side].append(places[number])
-        matches.append(
-            Match(
-                {side: tuple(of_match[side]) for side in SIDES},
-                _verdicts(group, comparison),
-            )
-        )
+        matches.append(_match(of_match, group, comparison))
     return to_annotation(_told_apart(findings, matches), matches)
 
 
@@ -133,38 +127,33 @@ def _groups(findings: Sequence[ReportFinding]) -> list[list[int]]:
     return groups
 
 
-def _verdicts(
-    group: Sequence[int], comparison: ReportComparison
-) -> Mapping[str, Verdict]:
+def _match(
+    places: Mapping[Side, Sequence[int]],
+    group: Sequence[int],
+    comparison: ReportComparison,
+) -> Match:
     stated: dict[Side, set[Aspect]] = {side: set() for side in SIDES}
     for number in group:
         finding = comparison.findings[number]
         stated[finding.side] |= finding.aspects
-    gravest: dict[str, AspectDifference] = {}
+    verdicts: dict[str, str] = {}
+    for aspect in JUDGED:
+        verdicts[aspect] = _agreement(
+            in_reference=aspect in stated["reference"],
+            in_candidate=aspect in stated["candidate"],
+        )
+    # Each text once: one pair of findings may differ in several aspects.
+    texts: dict[str, None] = {}
     for difference in comparison.aspect_differences:
         if difference.reference not in group:
             continue
-        known = gravest.get(difference.aspect)
-        if known is None or (known.is_negligible and not difference.is_negligible):
-            gravest[difference.aspect] = difference
-    verdicts = {}
-    for aspect in JUDGED:
-        if aspect in gravest:
-            verdicts[aspect] = _wrong(gravest[aspect])
-        else:
-            verdict = _agreement(
-                in_reference=aspect in stated["reference"],
-                in_candidate=aspect in stated["candidate"],
-            )
-            verdicts[aspect] = Verdict(verdict)
-    return verdicts
-
-
-def _wrong(difference: AspectDifference) -> Verdict:
-    verdict = WRONG_MAJOR
-    if difference.is_negligible:
-        verdict = WRONG_MINOR
-    return Verdict(verdict, difference.text)
+        texts[difference.text] = None
+        if not difference.is_negligible:
+            verdicts[difference.aspect] = WRONG_MAJOR
+        elif verdicts[difference.aspect] != WRONG_MAJOR:
+            verdicts[difference.aspect] = WRONG_MINOR
+    of_match = {side: tuple(places[side]) for side in SIDES}
+    return Match(of_match, verdicts, " ".join(texts))
 
 
 def _agreement(*, in_reference: bool, in_candidate: bool) -> str:

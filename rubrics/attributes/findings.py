@@ -45,22 +45,16 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is said of one attribute of a match, and what differs where it is wrong."""
-
-    verdict: str
-    explanation: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Match:
     """Findings of both reports that are of the same thing, by their positions from 0.
 
-    `verdicts` has one for each attribute that the judge decides on; the size is compared.
+    `verdicts` has one for each attribute that the judge decides on; the size is compared. The
+    explanation is of what is wrong, empty where nothing is.
     """
 
     places: Mapping[Side, tuple[int, ...]]
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, str]
+    explanation: str = ""
 
 
 Findings = Mapping[Side, Sequence[Finding]]
@@ -112,9 +106,8 @@ def _match_items(match: Match, findings: Findings) -> tuple[Item, list[Item]]:
     verdicts = {**match.verdicts, SIZE: _verdict_on_size(ours, theirs)}
     labels = {}
     for attribute in ATTRIBUTES:
-        verdict = verdicts[attribute].verdict
-        if verdict != NOT_STATED:
-            labels[attribute] = (verdict,)
+        if verdicts[attribute] != NOT_STATED:
+            labels[attribute] = (verdicts[attribute],)
     n_ours = len(findings["reference"])
     links = (
         *match.places["reference"],
@@ -122,12 +115,15 @@ def _match_items(match: Match, findings: Findings) -> tuple[Item, list[Item]]:
     )
     errors = []
     for attribute in wrong_attributes(labels):
-        said = verdicts[attribute]
+        text = match.explanation
+        if attribute == SIZE:
+            said = [", ".join(_sizes(side)) for side in (ours, theirs)]
+            text = "The reference says {}, the candidate {}.".format(*said)
         of_error = {
             ERROR_TYPE.name: (attribute,),
-            GRADE.name: (GRADE_OF[said.verdict],),
+            GRADE.name: (GRADE_OF[verdicts[attribute]],),
         }
-        errors.append(Item(MISTAKE.name, said.explanation, of_error, links=links))
+        errors.append(Item(MISTAKE.name, text, of_error, links=links))
     return Item(MATCH.name, _both(ours, theirs), labels, links=links), errors
 
 
@@ -139,22 +135,21 @@ def _both(ours: Sequence[Finding], theirs: Sequence[Finding]) -> str:
     return f"{text} (candidate: {also})"
 
 
-def _verdict_on_size(ours: Sequence[Finding], theirs: Sequence[Finding]) -> Verdict:
-    of_reference = [size for finding in ours for size in finding.sizes]
-    of_candidate = [size for finding in theirs for size in finding.sizes]
+def _verdict_on_size(ours: Sequence[Finding], theirs: Sequence[Finding]) -> str:
+    of_reference = list(_sizes(ours).values())
+    of_candidate = list(_sizes(theirs).values())
     if of_reference and of_candidate:
-        verdict = compare_sizes(of_reference, of_candidate)
-        stated = [
-            ", ".join(size.text for size in sizes)
-            for sizes in (of_reference, of_candidate)
-        ]
-        said = "The reference says {}, the candidate {}.".format(*stated)
-        return Verdict(verdict, said)
+        return compare_sizes(of_reference, of_candidate)
     if of_reference:
-        return Verdict(OMITTED)
+        return OMITTED
     if of_candidate:
-        return Verdict(ADDED)
-    return Verdict(NOT_STATED)
+        return ADDED
+    return NOT_STATED
+
+
+def _sizes(findings: Sequence[Finding]) -> dict[str, Size]:
+    """Return the sizes of the findings by their texts, each once."""
+    return {size.text: size for finding in findings for size in finding.sizes}
 
 
 def _alone(items: Sequence[Item], place: int) -> Item:
@@ -179,14 +174,14 @@ def to_findings(
     """
     items = [replace(item, warnings=()) for item in annotation.items]
     findings: dict[Side, list[Finding]] = {side: [] for side in SIDES}
-    explained: dict[tuple[tuple[int, ...], str], str] = {}
+    explained: dict[tuple[int, ...], str] = {}
     try:
         for item in items:
             if item.kind in (REFERENCE.name, CANDIDATE.name) and item.side:
                 linked = [items[link] for link in item.links]
                 findings[item.side].append(_finding(item, linked))
-            elif item.kind == MISTAKE.name:
-                explained[item.links, item.label(ERROR_TYPE.name)] = item.text
+            elif item.kind == MISTAKE.name and item.label(ERROR_TYPE.name) != SIZE:
+                explained[item.links] = item.text
         n_ours = len(findings["reference"])
         matches = [
             _match(item, n_ours, explained) for item in items if item.kind == MATCH.name
@@ -210,14 +205,11 @@ def _finding(item: Item, linked: Sequence[Item]) -> Finding:
     return Finding(item.text, item.label(TRIAGE.name), tuple(quotations), tuple(sizes))
 
 
-def _match(
-    item: Item, n_ours: int, explained: Mapping[tuple[tuple[int, ...], str], str]
-) -> Match:
-    verdicts = {}
+def _match(item: Item, n_ours: int, explained: Mapping[tuple[int, ...], str]) -> Match:
+    verdicts: dict[str, str] = {}
     for attribute in JUDGED:
-        (verdict,) = item.labels.get(attribute, (NOT_STATED,))
-        explanation = explained.get((item.links, attribute), "")
-        verdicts[attribute] = Verdict(verdict, explanation)
+        (verdicts[attribute],) = item.labels.get(attribute, (NOT_STATED,))
     ours = tuple(link for link in item.links if link < n_ours)
     theirs = tuple(link - n_ours for link in item.links if link >= n_ours)
-    return Match({"reference": ours, "candidate": theirs}, verdicts)
+    places: dict[Side, tuple[int, ...]] = {"reference": ours, "candidate": theirs}
+    return Match(places, verdicts, explained.get(item.links, ""))

@@ -24,7 +24,6 @@ from judge.rubrics.attributes.findings import (
     Finding,
     Findings,
     Match,
-    Verdict,
     to_annotation,
     to_findings,
 )
@@ -69,31 +68,13 @@ class ListedFinding(ReplyModel):
     triage: Annotated[Literal[_LEVELS], Listed]  # type: ignore[valid-type]
 
 
-class AnyVerdict(ReplyModel):
-    """Whether the candidate is right about one attribute of a match."""
-
-    optional: ClassVar = {"explanation": ""}
-
-    # In this order, so that a judge gives its reason before it settles on a verdict.
-    explanation: Annotated[Line, OrNull] = Field(
-        description="What differs and whether it matters, in a sentence; empty where nothing does."
-    )
-    verdict: Annotated[Literal[_ANY], Listed]  # type: ignore[valid-type]
-
-
-class CertaintyVerdict(ReplyModel):
-    """Whether the candidate is as certain of a match as the reference."""
-
-    optional: ClassVar = {"explanation": ""}
-
-    explanation: Annotated[Line, OrNull] = Field(
-        description="What differs and whether it matters, in a sentence; empty where nothing does."
-    )
-    verdict: Annotated[Literal[_OF_CERTAINTY], Listed]  # type: ignore[valid-type]
+_Verdict = Annotated[Literal[_ANY], Listed]  # type: ignore[valid-type]
 
 
 class ListedMatch(ReplyModel):
     """Findings of both reports that are of the same thing, and what is right about them."""
+
+    optional: ClassVar = {"explanation": ""}
 
     reference: list[WholeNumber] = Field(
         description="Indices of the reference's findings."
@@ -101,12 +82,16 @@ class ListedMatch(ReplyModel):
     candidate: list[WholeNumber] = Field(
         description="Indices of the candidate's findings."
     )
-    location: AnyVerdict
-    side: AnyVerdict
-    severity: AnyVerdict
-    morphology: AnyVerdict
-    certainty: CertaintyVerdict
-    comparison: AnyVerdict
+    # In this order, so that a judge gives its reason before it settles on a verdict.
+    explanation: Annotated[Line, OrNull] = Field(
+        description="What is wrong and whether it matters, in a sentence; empty if nothing is."
+    )
+    location: _Verdict
+    side: _Verdict
+    severity: _Verdict
+    morphology: _Verdict
+    certainty: Annotated[Literal[_OF_CERTAINTY], Listed]  # type: ignore[valid-type]
+    comparison: _Verdict
 
 
 class Reply(ReplyModel):
@@ -209,18 +194,14 @@ def _match(listed: ListedMatch, places: dict[Side, dict[int, int]]) -> Match:
             detail = f"{min(dangling)} of the {side}"
             raise UnparsedError("index of no finding", detail)
         of_match[side] = tuple(sorted(places[side][index] for index in named))
-    verdicts: dict[str, Verdict] = {}
-    for attribute in JUDGED:
-        said = getattr(listed, attribute)
-        is_wrong = said.verdict in GRADE_OF
-        if is_wrong and said.explanation and is_bare_denial(said.explanation):
-            detail = f"a wrong {attribute} that is explained by {said.explanation!r}"
-            raise UnparsedError("contradiction", detail)
-        explanation = ""
-        if is_wrong:
-            explanation = said.explanation
-        verdicts[attribute] = Verdict(said.verdict, explanation)
-    return Match(of_match, verdicts)
+    verdicts = {attribute: getattr(listed, attribute) for attribute in JUDGED}
+    explanation = ""
+    if not GRADE_OF.keys().isdisjoint(verdicts.values()):
+        explanation = listed.explanation
+    if explanation and is_bare_denial(explanation):
+        detail = f"a wrong attribute that is explained by {explanation!r}"
+        raise UnparsedError("contradiction", detail)
+    return Match(of_match, verdicts, explanation)
 
 
 def _check_words(match: Match, findings: Findings) -> None:
@@ -233,7 +214,7 @@ def _check_words(match: Match, findings: Findings) -> None:
     if said[0] != said[1]:
         return
     for attribute, verdict in match.verdicts.items():
-        if verdict.verdict not in (RIGHT, NOT_STATED):
+        if verdict not in (RIGHT, NOT_STATED):
             detail = f"{attribute} differs, and both reports say it in the same words"
             raise UnparsedError("contradiction", detail)
 
@@ -263,16 +244,12 @@ def render(annotation: Annotation) -> str:
             for index, finding in enumerate(findings[side], 1)
         ]
     reply["matches"] = [_written(match) for match in matches]
-    return json.dumps(reply, ensure_ascii=False, indent=1)
+    return json.dumps(reply, ensure_ascii=False)
 
 
 def _written(match: Match) -> dict[str, object]:
     written: dict[str, object] = {}
     for side in SIDES:
         written[side] = [place + 1 for place in match.places[side]]
-    for attribute, verdict in match.verdicts.items():
-        written[attribute] = {
-            "explanation": verdict.explanation,
-            "verdict": verdict.verdict,
-        }
-    return written
+    written["explanation"] = match.explanation
+    return written | dict(match.verdicts)

@@ -140,12 +140,9 @@ def finding(index: int, words: str, triage: str, **more: Any) -> dict[str, Any]:
 
 def match(*indices: list[int], **verdicts: str) -> dict[str, Any]:
     reference, candidate = indices
-    said = dict.fromkeys(JUDGED, NOT_STATED) | {"certainty": "right"} | verdicts
-    answers = {
-        name: {"explanation": "It differs.", "verdict": verdict}
-        for name, verdict in said.items()
-    }
-    return {"reference": reference, "candidate": candidate, **answers}
+    verdicts = dict.fromkeys(JUDGED, NOT_STATED) | {"certainty": "right"} | verdicts
+    places = {"reference": reference, "candidate": candidate}
+    return {**places, "explanation": "It differs.", **verdicts}
 
 
 def answered(
@@ -291,13 +288,14 @@ def test_intervals_are_by_patient(tmp_path: Path, invoke: Invoke) -> None:
 
 def test_the_judge_is_asked_for_all_attributes_but_the_size() -> None:
     schema = Reply.model_json_schema()["$defs"]
-    judged_names = set(schema["ListedMatch"]["properties"]) - {"reference", "candidate"}
+    judged_names = set(schema["ListedMatch"]["properties"])
+    judged_names -= {"reference", "candidate", "explanation"}
     assert judged_names == set(ATTRIBUTES) - {"size"} == set(JUDGED)
     assert len(ATTRIBUTES) == 7
     system = prompts.load("attributes").system
     for word in (*ATTRIBUTES, *VERDICTS, NOT_STATED, URGENT, ACTIONABLE, LOW):
         assert word in system
-    closed = schema["AnyVerdict"]["properties"]["verdict"]["enum"]
+    closed = schema["ListedMatch"]["properties"]["side"]["enum"]
     assert set(closed) == {*VERDICTS, NOT_STATED}
 
 
