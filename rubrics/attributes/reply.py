@@ -194,7 +194,9 @@ def _match(listed: ListedMatch, places: dict[Side, dict[int, int]]) -> Match:
             detail = f"{min(dangling)} of the {side}"
             raise UnparsedError("index of no finding", detail)
         of_match[side] = tuple(sorted(places[side][index] for index in named))
-    verdicts = {attribute: getattr(listed, attribute) for attribute in JUDGED}
+    verdicts: dict[str, str] = {}
+    for attribute in JUDGED:
+        verdicts[attribute] = getattr(listed, attribute)
     explanation = ""
     if not GRADE_OF.keys().isdisjoint(verdicts.values()):
         explanation = listed.explanation
