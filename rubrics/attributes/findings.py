@@ -117,7 +117,7 @@ def _match_items(match: Match, findings: Findings) -> tuple[Item, list[Item]]:
     for attribute in wrong_attributes(labels):
         text = match.explanation
         if attribute == SIZE:
-            said = [", ".join(_sizes(side)) for side in (ours, theirs)]
+            said = _texts(_sizes(ours)), _texts(_sizes(theirs))
             text = "The reference says {}, the candidate {}.".format(*said)
         of_error = {
             ERROR_TYPE.name: (attribute,),
@@ -136,8 +136,8 @@ def _both(ours: Sequence[Finding], theirs: Sequence[Finding]) -> str:
 
 
 def _verdict_on_size(ours: Sequence[Finding], theirs: Sequence[Finding]) -> str:
-    of_reference = list(_sizes(ours).values())
-    of_candidate = list(_sizes(theirs).values())
+    of_reference = _sizes(ours)
+    of_candidate = _sizes(theirs)
     if of_reference and of_candidate:
         return compare_sizes(of_reference, of_candidate)
     if of_reference:
@@ -147,9 +147,12 @@ def _verdict_on_size(ours: Sequence[Finding], theirs: Sequence[Finding]) -> str:
     return NOT_STATED
 
 
-def _sizes(findings: Sequence[Finding]) -> dict[str, Size]:
-    """Return the sizes of the findings by their texts, each once."""
-    return {size.text: size for finding in findings for size in finding.sizes}
+def _sizes(findings: Sequence[Finding]) -> list[Size]:
+    return [size for finding in findings for size in finding.sizes]
+
+
+def _texts(sizes: Sequence[Size]) -> str:
+    return ", ".join(size.text for size in sizes)
 
 
 def _alone(items: Sequence[Item], place: int) -> Item:

@@ -133,6 +133,30 @@ def test_a_size_is_that_of_the_finding_and_of_today() -> None:
     assert wrong == ["The reference says 4 cm, the candidate 1 cm."]
 
 
+def test_two_findings_of_one_size_are_two_sizes() -> None:
+    nodules = "Right nodule of 4 mm. Left nodule of 4 mm."
+    candidate = "Right nodule of 4 mm. Left nodule of 9 mm."
+    listed = [
+        [
+            finding(index, words, ACTIONABLE, sizes=[size])
+            for index, words, size in (
+                (1, "Right nodule of 4 mm", "4 mm"),
+                (2, f"Left nodule of {last}", last),
+            )
+        ]
+        for last in ("4 mm", "9 mm")
+    ]
+    reply = {
+        "reference_findings": listed[0],
+        "candidate_findings": listed[1],
+        "matches": [match([1, 2], [1, 2])],
+    }
+    found = RUBRIC.parse(json.dumps(reply), Study("s", nodules, candidate))
+    (error,) = found.of_kind("error")
+    assert error.label("error_type") == "size"
+    assert error.text == "The reference says 4 mm, 4 mm, the candidate 4 mm, 9 mm."
+
+
 def finding(index: int, words: str, triage: str, **more: Any) -> dict[str, Any]:
     listed = {"finding": words, "quotes": [words], "sizes": [], "triage": triage}
     return {"index": index, **listed, **more}
