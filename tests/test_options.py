@@ -19,7 +19,9 @@ from judge.cli import MOVED, main
 from judge.cli.options import FORMS, RENAMED, HelpEnd
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
+RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"} | {
+    "attributes"
+}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
     *("metrics", "validate", "readers", "stress", "bridge", "passport", "plan"),
