@@ -19,10 +19,12 @@ from judge.cli import MOVED, main
 from judge.cli.options import FORMS, RENAMED, HelpEnd
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
+RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"} | {
+    "attributes"
+}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
-    *("metrics", "validate", "readers", "stress", "bridge"),
+    *("metrics", "validate", "readers", "stress", "bridge", "passport", "plan"),
     *("runs", "cite", "page", "serve"),
     *("cache", "batch", "prompts", "examples", "doctor"),
 }
@@ -63,7 +65,7 @@ UNITS = {
     "--draw-seed": "SEED",
 }
 # The list of all commands has a line for each; the commands of rubrics have a heading more.
-MOST_LINES = {"": 56, "RUBRIC": 47}
+MOST_LINES = {"": 57, "RUBRIC": 47}
 OF_A_SCREEN = 45
 
 Named = tuple[str, click.Command]
