@@ -61,6 +61,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "gate:gate",
             "Fail in CI if a model, or a judge, has changed for the worse.",
         ),
+        "monitor": (
+            "monitor:monitor",
+            "Judge drafts as they are signed, with charts and alarms.",
+        ),
         "reproduce": (
             "compare:reproduce",
             "Make the figures and tables of a challenge.",

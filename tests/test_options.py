@@ -22,6 +22,7 @@ PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
+    "monitor",
     *("metrics", "validate", "readers", "stress", "runs", "cite", "page", "serve"),
     *("cache", "batch", "prompts", "examples", "doctor"),
 }
@@ -58,6 +59,7 @@ UNITS = {
     "--max-tokens": "TOKENS",
     "--batch-size": "QUESTIONS",
     "--max-cost": "DOLLARS",
+    "--max-cost-month": "DOLLARS",
     "--seed": "SEED",
     "--draw-seed": "SEED",
 }
