@@ -159,16 +159,15 @@ class _MonitorOptions(JudgeOptions):
         "--until",
         "--max-cost",
         "--base-url",
+        "--dry-run",
+        "--table",
     ],
-    examples=[
-        "judge monitor feed.csv --out monitored",
-        "judge monitor feed.csv --out monitored --judge gpt-6-luna --max-cost-month 50",
-    ],
+    examples=["judge monitor feed.csv --out monitored --max-cost-month 50"],
     page="docs/monitor.md",
 )
 @click.argument("feed", metavar="FEED")
 @out_option(
-    "The folder of the monitor: its runs, the charts' page and monitor.json.",
+    "The folder of the runs, the charts and monitor.json.",
     path=NEW_FOLDER,
     required=True,
     group="Feed",
@@ -190,18 +189,18 @@ class _MonitorOptions(JudgeOptions):
     type=click.Choice(["week", "month"]),
     default="week",
     show_default=True,
-    help="A point for each week (ISO 8601) or for each calendar month.",
+    help="A point for each ISO week or calendar month.",
 )
 @_charts_option(
     "--baseline",
     metavar="NUMBER|FROM:TO",
     help=(
-        "The periods that limits are made of: the first so many complete ones of each chart, or "
-        "those between two dates. Default: 8 weeks, or 3 months."
+        "The first periods of each chart, or two dates, that limits are made of. Default: 8 "
+        "weeks, 3 months."
     ),
 )
 @by_option(
-    "Charts by this field too. Default: version and site, where there are several.",
+    "Charts by this field too. Default: version and site, if several.",
     group="Charts",
 )
 @patient_option(group="Charts")
@@ -222,8 +221,8 @@ class _MonitorOptions(JudgeOptions):
     type=POSITIVE,
     metavar="DOLLARS",
     help=(
-        "Stop asking before this monitor costs more in a calendar month (UTC). Studies that wait "
-        "are counted, and judged when there is money again."
+        "Stop before a calendar month (UTC) costs more; the studies left wait for the next "
+        "month."
     ),
 )
 @running_options
@@ -234,8 +233,7 @@ def monitor(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noq
     FEED is a table, or a folder of tables, with an id, a draft, a signed report and a date for
     each study. Each command judges what is new and updates the charts in DIR; run it once a day.
 
-    Exit codes: 0 no alarm; 1 an alarm: a figure of the last complete period is beyond its limit;
-    2 wrong usage or input; 3 too few studies scored, or studies wait for money.
+    Exit codes: 0 no alarm; 1 alarm; 2 wrong usage or input; 3 too few scored, or no money left.
     """
     from judge.files import staging_folder
     from judge.monitoring.charts import charted_metrics

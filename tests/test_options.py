@@ -337,6 +337,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(EXAMPLES / name, folder)
     shutil.copy(EXAMPLES / "readers" / "readings.csv", folder)
     shutil.copy(EXAMPLES / "experiment.yaml", folder)
+    (folder / "feed.csv").write_text(
+        "id,date,draft,signed\n1,2026-01-05,No effusion.,No effusion.\n", "utf-8"
+    )
     for name in ("preds_alder.json", "preds_birch.json"):
         shutil.copy(EXAMPLES / name, folder)
     refs = str(folder / "refs.json")

@@ -32,7 +32,7 @@ from judge.monitoring.models import (
     SpentEntry,
     VersionTestEntry,
 )
-from judge.monitoring.periods import PER_YEAR, Every
+from judge.monitoring.periods import PER_YEAR, Every, Period
 from judge.monitoring.versions import version_tests
 from judge.run_files.checked import read_json, typed
 from judge.signature import with_parts
@@ -109,7 +109,7 @@ def monitor_report(
     if last is not None:
         alarms += _chart_alarms(studies, charts, metrics, by)
         alarms += _version_alarms(studies, tests, metrics)
-    n_limited = sum(chart.baseline is not None for chart in charts)
+    n_limited = sum(_may_alarm(chart, last) for chart in charts)
     outcomes = table["outcome"].value_counts()
     manifest = history.runs[-1].manifest
     every = settings.every
@@ -192,6 +192,13 @@ def _has_several(table: pd.DataFrame, name: str) -> bool:
     return name in table.columns and table[name].nunique() > 1
 
 
+def _may_alarm(chart: ChartEntry, last: Period | None) -> bool:
+    """Return whether a chart has limits, and a point in the last complete period."""
+    if chart.baseline is None or last is None:
+        return False
+    return any(point.period == last.name for point in chart.points)
+
+
 def _chart_alarms(
     studies: Studies,
     charts: Sequence[ChartEntry],
@@ -237,9 +244,11 @@ def _chart_sentence(
     figure = figure_text(value, chart.kind)
     of_limit = figure_text(limit, chart.kind)
     centre = figure_text(chart.baseline.centre, chart.kind)
-    of = counted(point.n, "study", "studies")
+    studies = (
+        f"{'of' if chart.kind == 'p' else 'in'} {counted(point.n, 'study', 'studies')}"
+    )
     return (
-        f"{chart.label}, {group_text(chart.group)}: {figure} of {of} in {point.period}, {beyond} "
+        f"{chart.label}, {group_text(chart.group)}: {figure} {studies} in {point.period}, {beyond} "
         f"the limit of {of_limit} (baseline {centre})"
     )
 
@@ -279,8 +288,8 @@ def _version_alarms(
             n=test.n,
             sentence=(
                 f"{test.label}: version {test.version} is worse than {test.earlier}, "
-                f"{figure_text(test.value, kind)} of {counted(test.n, 'study', 'studies')} against "
-                f"{before} of {test.n_earlier:,}"
+                f"{figure_text(test.value, kind)} in {counted(test.n, 'study', 'studies')} against "
+                f"{before} in {test.n_earlier:,}"
             ),
             studies=to_open,
         )

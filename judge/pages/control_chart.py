@@ -32,6 +32,8 @@ STYLE = """
 .chart .better { fill: var(--in); stroke: var(--paper); stroke-width: 1; }
 .chart .baseline { fill: var(--rule); opacity: .45; }
 .chart .version { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 1 3; }
+.to-open { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0; margin: 0 0 1rem; }
+.to-open li { list-style: none; }
 .chart .version-name { fill: var(--ink); }
 """
 """What a page's style sheet needs beside its own rules."""

@@ -71,14 +71,12 @@ def _page(report: MonitorReport, pages: Mapping[str, str]) -> Iterator[str]:
 
 
 def _facts(report: MonitorReport) -> str:
-    """Return the facts of a report, but for the sentences of its alarms, which have a place."""
     facts = []
     for name, value in monitor_facts(report):
-        if name:
-            facts.append(
-                f"<div><dt>{html.escape(name)}</dt>"
-                f"<dd><bdi>{html.escape(value)}</bdi></dd></div>"
-            )
+        facts.append(
+            f"<div><dt>{html.escape(name)}</dt>"
+            f"<dd><bdi>{html.escape(value)}</bdi></dd></div>"
+        )
     return f'<dl class="facts">{"".join(facts)}</dl>\n'
 
 
@@ -86,7 +84,7 @@ def _alarm(alarm: AlarmEntry, pages: Mapping[str, str]) -> Iterator[str]:
     yield f'<h3 class="wrong">{html.escape(alarm.sentence)}</h3>\n'
     if not alarm.studies:
         return
-    yield '<ul class="plain small">\n'
+    yield '<ul class="to-open small">\n'
     for study in alarm.studies[:_MOST_STUDIES]:
         name = html.escape(study.study_id)
         errors = "no score"

@@ -16,7 +16,7 @@ from judge.stats.estimate import Estimate
 from judge.tables.document import Cell, Column, Document, Fact, ShownEstimate, Table
 from judge.tables.kinds import Kind, figure_kind
 from judge.tables.run import named_judge
-from judge.text import NOTHING, counted
+from judge.text import NOTHING
 
 TABLES = ("alarms", "charts", "versions", "points")
 """The tables of a monitor, as `--table` names them."""
@@ -97,9 +97,8 @@ def monitor_document(report: MonitorReport, tables: Sequence[str] = ()) -> Docum
 
 def monitor_facts(report: MonitorReport) -> list[Fact]:
     """Return the facts of a report: the alarms first."""
-    alarms = counted(len(report.alarms), "alarm", "alarms")
-    facts = [("alarms", f"{alarms} in {report.last_period or 'no period yet'}")]
-    facts += [("", alarm.sentence) for alarm in report.alarms]
+    facts = [("last complete period", report.last_period or "none yet")]
+    facts.append(("alarms", f"{len(report.alarms):,}"))
     facts += [
         ("feed", report.feed),
         ("judge", named_judge(report.judge, report.judge_note)),
