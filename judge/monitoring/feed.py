@@ -125,7 +125,7 @@ def read_feed(source: str, settings: FeedSettings, known: Mapping[str, str]) -> 
             f"{source}: the field {roles[DATE]} has no date that can be read, such as "
             f"{example!r:.40}; write 2026-05-31, or name another field with --column date=FIELD"
         )
-    records[DATE] = days
+    records[DATE] = _objects(days, records.index)
     no_date = _ids(records[records[DATE].isna()])
     dated = records[records[DATE].notna()]
     is_later = [day > settings.until for day in dated[DATE]]
@@ -258,7 +258,7 @@ def _roles(
 
 def _renamed(records: pd.DataFrame, roles: Mapping[str, str]) -> pd.DataFrame:
     """Return the records with the fields of roles under the names of the roles, as texts."""
-    columns = {role: records[name] for role, name in roles.items()}
+    columns = {role: list(records[name]) for role, name in roles.items()}
     others = records.drop(columns=list(roles.values()))
     renamed = {}
     for name in others.columns:
@@ -266,11 +266,15 @@ def _renamed(records: pd.DataFrame, roles: Mapping[str, str]) -> pd.DataFrame:
             renamed[name] = free_name(f"field_{name}", others.columns)
     others = others.rename(columns=renamed)
     for role, values in columns.items():
-        if role == DATE:
-            others[role] = values
-        else:
-            others[role] = [_text_or_none(value) for value in values]
+        if role != DATE:
+            values = [_text_or_none(value) for value in values]
+        others[role] = _objects(values, others.index)
     return others
+
+
+def _objects(values: Sequence[object], index: pd.Index) -> pd.Series:
+    """Return a column as it is: pandas itself would make NaN of None beside texts."""
+    return pd.Series(values, index=index, dtype=object)
 
 
 def _text_or_none(value: object) -> str | None:
@@ -284,15 +288,15 @@ def _latest(records: pd.DataFrame, known: Mapping[str, str]) -> pd.DataFrame:
     by_date = records.sort_values(DATE, kind="stable")
     first_days = by_date[DATE][~by_date.index.duplicated(keep="first")]
     latest = by_date[~by_date.index.duplicated(keep="last")].copy()
-    latest[RECORD] = [
-        _digest(row) for row in latest.drop(columns=DATE).to_dict("records")
-    ]
+    rows = latest.drop(columns=DATE).to_dict("records")
+    latest[RECORD] = _objects([_digest(row) for row in rows], latest.index)
     days = []
     for study_id in latest.index:
         day = first_days[study_id].isoformat()
         days.append(min(day, known.get(study_id, day)))
-    latest[DATE] = days
-    return latest
+    latest[DATE] = _objects(days, latest.index)
+    # Where money ends before the studies do, the oldest have been judged.
+    return latest.sort_values(DATE, kind="stable")
 
 
 def _digest(record: Mapping[Any, Any]) -> str:
