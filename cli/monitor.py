@@ -251,11 +251,12 @@ def monitor(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noq
     try:
         open_history(options.out)
         with staging_folder(options.out):
-            report, summary = _monitor(options)
+            report, summary, is_waiting = _monitor(options)
     finally:
         _remove_empty(options.out)
+    context = click.get_current_context()
     if report is None:
-        return
+        context.exit(LOW_COVERAGE if is_waiting else 0)
     from judge.tables.monitor import monitor_document
 
     wanted = (*table, "points") if form == "csv" and not table else table
@@ -266,10 +267,9 @@ def monitor(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noq
     low = uncovered(summary, options.min_coverage) if summary else ""
     if low:
         warn(low)
-    context = click.get_current_context()
     if report.alarms:
         context.exit(_ALARM)
-    if low or report.waiting:
+    if low or is_waiting:
         context.exit(LOW_COVERAGE)
 
 
@@ -315,8 +315,11 @@ def _forecast(options: _MonitorOptions, history: History) -> None:
 
 def _monitor(
     options: _MonitorOptions,
-) -> tuple[MonitorReport | None, RunSummary | None]:
-    """Judge what is new, and write the report; None where no study was ever judged."""
+) -> tuple[MonitorReport | None, RunSummary | None, bool]:
+    """Judge what is new, and write the report, which is None where no study was ever judged.
+
+    Returns the summary of the new run too, and whether studies wait for money.
+    """
     from judge.cli.month_budget import MonthBudget
     from judge.monitoring.history import SPENT, open_history
     from judge.monitoring.models import SpentEntry
@@ -353,7 +356,7 @@ def _monitor(
         note(
             "Nothing to chart yet: no study with a draft and a signed report was judged."
         )
-        return None, summary
+        return None, summary, bool(waiting)
     report = monitor_report(
         history,
         Found(feed=feed, new=new, waiting=waiting),
@@ -369,7 +372,7 @@ def _monitor(
     )
     write_report(report, options.out)
     _write_pages(report, history, options.out)
-    return report, summary
+    return report, summary, bool(waiting)
 
 
 def _identity(session: JudgeSession, studies: StudySet) -> RunIdentity:

@@ -22,6 +22,7 @@ from judge.running.folder import RunFolder
 
 # Ten studies a week, two of them with a missed finding; in the last week eight.
 USUAL = [2] * 9
+N_PAID = 60
 
 
 def runs_of(out: Path) -> list[Path]:
@@ -158,37 +159,40 @@ def test_money_for_a_month_ends_and_the_next_month_goes_on(
     """No server on this machine has a price: this one is given GPT-4o's."""
     priced = SimpleNamespace(of=lambda _judge: Prices("gpt-4o", OPENAI_URL))
     monkeypatch.setattr(cached_client, "Prices", priced)
-    feed = written(tmp_path / "feed.json", of_server(0, 30))
+    feed = written(tmp_path / "feed.json", of_server(0, N_PAID))
     out = tmp_path / "monitored"
     words = ["monitor", feed, "--out", out, "--judge", "model-x", "-f", "json"]
     words += ["--base-url", server.url, "--cache", tmp_path / "cache"]
     words += ["--concurrency", "1", "--until", day_of(2)]
-    first = invoke(*words, "--max-cost-month", "0.05")
-    print(first.stderr, report_of(first)["spent"])
+    first = invoke(*words, "--max-cost-month", "0.1")
     assert first.exit_code == 3
-    assert "could pass --max-cost-month (0.05 dollars)" in first.stderr
+    assert "could pass --max-cost-month (0.1 dollars)" in first.stderr
     data = report_of(first)
     counts, spent = data["counts"], data["spent"]
-    assert 0 < counts["judged"] < 30
+    assert 0 < counts["judged"] < N_PAID
     assert counts["judged"] == counts["scored"] == server.stats().answered
-    assert counts["judged"] + counts["waiting"] == 30
+    assert counts["judged"] + counts["waiting"] == N_PAID
     assert data["waiting"] == [
-        row["id"] for row in of_server(0, 30)[counts["judged"] :]
+        row["id"] for row in of_server(0, N_PAID)[counts["judged"] :]
     ]
-    assert 0 < spent["dollars"] <= spent["limit"] == 0.05
+    assert 0 < spent["dollars"] <= spent["limit"] == 0.1
+    poorest = [tmp_path / "poor" if word == out else word for word in words]
+    poorest[poorest.index(tmp_path / "cache")] = tmp_path / "empty"
+    poor = invoke(*poorest, "--max-cost-month", "0.001")
+    assert (poor.exit_code, poor.stdout) == (3, "")
     # There is no more money in this month: nothing is asked, and all is said again.
     server.reset()
-    again = report_of(invoke(*words, "--max-cost-month", "0.05"))
+    again = report_of(invoke(*words, "--max-cost-month", "0.1"))
     assert server.stats().requests <= 2
-    assert again["counts"]["judged"] + again["counts"]["waiting"] == 30
+    assert again["counts"]["judged"] + again["counts"]["waiting"] == N_PAID
     # With more money only what waits is asked.
     server.reset()
     before = again["counts"]["judged"]
     done = invoke(*words, "--max-cost-month", "5")
     assert done.exit_code == 0, done.stderr
-    assert server.stats().answered == 30 - before
-    assert report_of(done)["counts"]["judged"] == 30
-    assert report_of(done)["spent"]["dollars"] > 0.05
+    assert server.stats().answered == N_PAID - before
+    assert report_of(done)["counts"]["judged"] == N_PAID
+    assert report_of(done)["spent"]["dollars"] > 0.1
 
 
 def test_a_study_that_failed_is_asked_again_and_counted_as_unscored(
