@@ -271,11 +271,10 @@ def _version_alarms(
         before = "n/a"
         if test.baseline is not None:
             before = figure_text(test.baseline, kind)
-        to_open: list[AlarmStudy] = []
-        if test.metric in by_name:
-            is_new = (studies.table[VERSION] == test.version).to_numpy(dtype=bool)
-            rows = studies.rows_of([int(row) for row in np.flatnonzero(is_new)], last)
-            to_open = _studies_to_open(studies, by_name[test.metric], metrics, rows)
+        is_new = (studies.table[VERSION] == test.version).to_numpy(dtype=bool)
+        rows = studies.rows_of([int(row) for row in np.flatnonzero(is_new)], last)
+        # Which studies lower a score is seen by their errors.
+        metric = by_name.get(test.metric, metrics[0])
         alarm = AlarmEntry(
             what="version",
             metric=test.metric,
@@ -291,7 +290,7 @@ def _version_alarms(
                 f"{figure_text(test.value, kind)} in {counted(test.n, 'study', 'studies')} against "
                 f"{before} in {test.n_earlier:,}"
             ),
-            studies=to_open,
+            studies=_studies_to_open(studies, metric, metrics, rows),
         )
         alarms.append(alarm)
     return alarms
