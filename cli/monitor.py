@@ -247,7 +247,7 @@ def monitor(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noq
     if options.dry_run:
         _forecast(options, open_history(options.out))
         return
-    options.out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(options.out)
     try:
         open_history(options.out)
         with staging_folder(options.out):
@@ -279,6 +279,16 @@ def _check_apart(feed: Path, out: Path) -> None:
         raise JudgeError(
             f"{out} is in the feed {feed}, which would be read with it; name a folder beside it"
         )
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder that its owner alone can read; raises `JudgeError` where it cannot be made."""
+    from judge.files import cannot_write
+
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def _remove_empty(out: Path) -> None:
@@ -451,7 +461,6 @@ def _new_text(new: NewStudies) -> str:
 
 def _write_pages(report: MonitorReport, history: History, out: Path) -> None:
     """Write the charts' page, and the pages of the runs with the studies of an alarm."""
-    from judge.files import cannot_write
     from judge.monitoring.history import PAGES
     from judge.pages.monitor import write_monitor_page
     from judge.pages.run import write_page
@@ -468,11 +477,6 @@ def _write_pages(report: MonitorReport, history: History, out: Path) -> None:
             del pages[name]
             continue
         path = out / pages[name]
-        if path.exists():
-            continue
-        try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        _make_folder(path.parent)
         write_page(run, path)
     note(f"page  {write_monitor_page(report, out, pages)}")

@@ -83,21 +83,14 @@ class History:
 
         A study that failed is asked about again, three times in all.
         """
-        latest = self.latest
-        final = latest
-        if self.runs:
-            failed = self.rows[self.rows["outcome"] == "failed"]
-            n_failed = failed.groupby(["study_id", RECORD]).size()
-            attempts = [
-                int(n_failed.get((study_id, digest), 0))
-                for study_id, digest in zip(
-                    latest["study_id"], latest[RECORD], strict=True
-                )
-            ]
-            is_failed = latest["outcome"] == "failed"
-            has_attempts_left = pd.Series(attempts) < MOST_ATTEMPTS
-            final = latest[~(is_failed & has_attempts_left)]
-        return dict(zip(final["study_id"], final[RECORD], strict=True))
+        final = dict(zip(self.latest["study_id"], self.latest[RECORD], strict=True))
+        is_failed = self.latest["outcome"] == "failed"
+        for study_id in self.latest["study_id"][is_failed]:
+            of_study = self.rows[self.rows["study_id"] == study_id]
+            is_attempt = of_study[RECORD] == final[study_id]
+            if is_attempt.sum() < MOST_ATTEMPTS:
+                del final[study_id]
+        return final
 
     @property
     def signature(self) -> str:

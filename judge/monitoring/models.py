@@ -167,8 +167,8 @@ class MonitorReport(_Entry):
     """What `judge monitor` found: `monitor.json`.
 
     `last_period` is the last complete period with a study, None before there is one; alarms are of
-    it alone. `false_alarms_per_year` is how many charts' alarms are expected in a year if nothing
-    ever changes: at most `tail` for each chart with limits and each period.
+    it alone. `false_alarms_per_year` is about how many alarms of charts are expected in a year if
+    nothing ever changes: `tail` for each chart that can alarm and each period.
     """
 
     format: int

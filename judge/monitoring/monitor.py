@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judge.files import cannot_write, replacing
+from judge.files import replacing
 from judge.monitoring.charts import (
     BaselineRule,
     ChartedMetric,
@@ -159,12 +159,8 @@ def monitor_report(
 def write_report(report: MonitorReport, out: Path) -> None:
     """Write `monitor.json` into a folder, whole or not at all; raises `JudgeError`."""
     text = json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False)
-    path = out / REPORT
-    try:
-        with replacing(path) as staged:
-            staged.write_bytes(f"{text}\n".encode("utf-8", "replace"))
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with replacing(out / REPORT) as staged:
+        staged.write_bytes(f"{text}\n".encode("utf-8", "replace"))
 
 
 def read_report(out: Path) -> MonitorReport:

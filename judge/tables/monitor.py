@@ -117,7 +117,7 @@ def monitor_facts(report: MonitorReport) -> list[Fact]:
         ),
         (
             "false alarms",
-            f"at most {report.false_alarms_per_year:.1f} per year are expected if nothing changes",
+            f"about {report.false_alarms_per_year:.1f} per year are expected if nothing changes",
         ),
     ]
     spent = report.spent
