@@ -159,7 +159,8 @@ class Studies:
 
 def is_scored(table: pd.DataFrame) -> Bools:
     """Return which studies of a table have a score."""
-    return (table["outcome"] == "scored").to_numpy(dtype=bool)
+    scored: Bools = (table["outcome"] == "scored").to_numpy(dtype=bool)
+    return scored
 
 
 def study_values(table: pd.DataFrame, statistic: Statistic) -> Values:

@@ -308,15 +308,18 @@ def _digest(record: Mapping[Any, Any]) -> str:
 
 def _with_usual_names(records: pd.DataFrame, fields: NamedFields) -> NamedFields:
     """Return the fields with those of drafts and signed reports by the names of a feed."""
-    found: dict[str, str] = {}
-    for side, usual in (("candidate", DRAFTS), ("reference", SIGNED)):
-        if getattr(fields, side) is None:
-            for name in usual:
-                columns = find_columns(records.columns, name)
-                if columns:
-                    found[side] = columns[0]
-                    break
-    return replace(fields, **found)
+    candidate = fields.candidate or _first_of(records, DRAFTS)
+    reference = fields.reference or _first_of(records, SIGNED)
+    return replace(fields, candidate=candidate, reference=reference)
+
+
+def _first_of(records: pd.DataFrame, names: Sequence[str]) -> str | None:
+    """Return the first field that has one of some names, None without one."""
+    for name in names:
+        columns = find_columns(records.columns, name)
+        if columns:
+            return columns[0]
+    return None
 
 
 def _ids(records: pd.DataFrame) -> tuple[str, ...]:

@@ -268,7 +268,7 @@ def _version_alarms(
         if test.baseline is not None:
             before = figure_text(test.baseline, kind)
         is_new = (studies.table[VERSION] == test.version).to_numpy(dtype=bool)
-        rows = studies.rows_of([int(row) for row in np.flatnonzero(is_new)], last)
+        rows = studies.rows_of(np.flatnonzero(is_new).tolist(), last)
         # Which studies lower a score is seen by their errors.
         metric = by_name.get(test.metric, metrics[0])
         alarm = AlarmEntry(

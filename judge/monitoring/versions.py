@@ -170,7 +170,7 @@ def _looks(studies: Studies, version: str) -> Iterator[Period]:
     table = studies.table
     counts: dict[Period, int] = {}
     is_of_it = (table[VERSION] == version) & is_scored(table)
-    for row in np.flatnonzero(is_of_it):
+    for row in np.flatnonzero(is_of_it).tolist():
         period = studies.periods[row]
         counts[period] = counts.get(period, 0) + 1
     n = 0
@@ -208,7 +208,7 @@ def _look(
     for metric in metrics:
         values = metric.values[rows]
         is_known = ~np.isnan(values)
-        known = [strata[row] for row in np.flatnonzero(is_known)]
+        known = [strata[row] for row in np.flatnonzero(is_known).tolist()]
         results.append(stratified_test(values[is_known], is_new[is_known], known))
     corrected = holm([result.p for result in results])
     alpha = ALPHA / len(LOOKS)

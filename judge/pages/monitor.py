@@ -105,7 +105,7 @@ def _alarm(alarm: AlarmEntry, pages: Mapping[str, str]) -> Iterator[str]:
 
 def _first_days(report: MonitorReport) -> dict[str, str]:
     """Return the first day of the first period of each version that has a chart of its own."""
-    days = {}
+    days: dict[str, str] = {}
     for chart in report.charts:
         if list(chart.group) == [VERSION] and chart.points:
             days.setdefault(chart.group[VERSION], chart.points[0].start)
