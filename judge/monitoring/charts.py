@@ -159,8 +159,7 @@ class Studies:
 
 def is_scored(table: pd.DataFrame) -> Bools:
     """Return which studies of a table have a score."""
-    scored: Bools = (table["outcome"] == "scored").to_numpy(dtype=bool)
-    return scored
+    return np.asarray(table["outcome"] == "scored", dtype=bool)
 
 
 def study_values(table: pd.DataFrame, statistic: Statistic) -> Values:

@@ -7,6 +7,7 @@ study to another week.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ from judge.studies.columns import (
 )
 from judge.studies.input_table import InputFile, InputPair, InputTable
 from judge.studies.join import JoinOptions, join_tables
-from judge.studies.load import load
+from judge.studies.load import load, read_content
 from judge.studies.sections import (
     known_section,
     read_reports,
@@ -61,6 +62,7 @@ SIGNED = ("signed", "signed_report", "final_report")
 """Further names of the fields of candidates and references, which come first in a feed."""
 ENDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xlsx")
 """The ends of the files that are read in a folder, which `.gz` may follow."""
+_EMPTY = (b"", b"[]", b"{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +214,24 @@ def _files(source: Path) -> list[Path]:
         parts = path.relative_to(source).parts
         is_hidden = any(part.startswith(".") for part in parts)
         name = path.name.lower().removesuffix(".gz")
-        if not is_hidden and name.endswith(ENDS) and path.is_file():
+        is_table = name.endswith(ENDS) and path.is_file()
+        if not is_hidden and is_table and _has_records(path):
             found.append(path)
     if not found:
         raise JudgeError(
-            f"{source} has no file of a feed; those that are read end in {', '.join(ENDS)}"
+            f"{source} has no file with a record; those that are read end in {', '.join(ENDS)}"
         )
     return found
+
+
+def _has_records(path: Path) -> bool:
+    """Return whether a file has more than a header: a quiet day may have exported none."""
+    name, data, _ = read_content(str(path))
+    text = data.removeprefix(codecs.BOM_UTF8).strip()
+    if text in _EMPTY:
+        return False
+    is_delimited = ".csv" in name.lower() or ".tsv" in name.lower()
+    return not is_delimited or b"\n" in text or b"\r" in text
 
 
 def _together(tables: Iterable[InputTable]) -> pd.DataFrame:

@@ -83,13 +83,15 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     )
     (folder / ".half-written.json").write_text("{")
     (folder / "notes.md").write_text("no table")
+    (folder / "quiet.csv").write_text("id,date,draft,signed\n")
+    (folder / "quiet.json").write_text("[]\n")
     feed = read_feed(str(folder), SETTINGS, {})
     assert feed.records.loc["a", "signed"] == "Small right effusion."
     assert sorted(feed.records.index) == ["a", "b"]
     assert [Path(file.path).name for file in feed.files] == ["a.csv", "b.json"]
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(JudgeError, match="no file of a feed"):
+    with pytest.raises(JudgeError, match="no file with a record"):
         read_feed(str(empty), SETTINGS, {})
 
 
