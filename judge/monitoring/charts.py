@@ -67,9 +67,10 @@ class ChartedMetric:
 
     def is_bad(self, values: Values) -> Bools:
         """Return which studies count against the model: those with an error, or unscored."""
+        bad: Bools = values == 0
         if self.kind == "u" or not self.higher_is_better:
-            return values > 0
-        return values == 0
+            bad = values > 0
+        return bad
 
 
 @dataclass(frozen=True, slots=True)
