@@ -65,6 +65,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "plan:plan",
             "Plan how many studies and readings a result needs.",
         ),
+        "monitor": (
+            "monitor:monitor",
+            "Judge drafts as they are signed, with charts and alarms.",
+        ),
         "reproduce": (
             "compare:reproduce",
             "Make the figures and tables of a challenge.",
