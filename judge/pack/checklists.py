@@ -85,7 +85,9 @@ class FilledChecklist:
                     answer.text or BLANK,
                 )
             )
-        columns = [Column(name) for name in ("item", "topic", "what", "status", "answer")]
+        columns = [
+            Column(name) for name in ("item", "topic", "what", "status", "answer")
+        ]
         return Table("checklist", self.checklist.title, columns, rows)
 
 

@@ -12,7 +12,6 @@ from datetime import datetime
 
 from judge.pack.packed_run import PackedRun
 from judge.run_files.identity import JudgedBy
-from judge.stats.intervals import USUAL_DRAWS
 from judge.tables.citation import citation
 from judge.tables.run import headline_figures
 from judge.text import counted, group_value, left_out, listed
@@ -144,12 +143,12 @@ def adaptation(run: PackedRun) -> str | None:
         if packed.prompt is None:
             return None
         n = len(packed.prompt.shots) + len(packed.prompt.turns) // 2
-        examples.append(f"{packed.named} has {counted(n, 'worked example', 'worked examples')}")
+        examples.append(
+            f"{packed.named} has {counted(n, 'worked example', 'worked examples')}"
+        )
     if not examples:
         return None
-    return (
-        f"{listed(examples)}; the program changes no weights and adds no retrieved texts"
-    )
+    return f"{listed(examples)}; the program changes no weights and adds no retrieved texts"
 
 
 def prompt(run: PackedRun) -> str | None:
@@ -166,7 +165,9 @@ def execution(run: PackedRun) -> str | None:
     """How questions follow each other."""
     if _without_model(run):
         return _without_model(run)
-    text = "each question is a conversation of its own, without a memory of other studies"
+    text = (
+        "each question is a conversation of its own, without a memory of other studies"
+    )
     reask = run.manifest.reask
     if reask:
         times = counted(reask, "more time", "more times")
@@ -285,7 +286,10 @@ def intervals(run: PackedRun) -> str:
     text = f"95% intervals {listed(list(methods))}"
     if run.summary.resampling is not None:
         drawn = run.summary.resampling
-        text += f" (seed {drawn.seed}, {drawn.resamples or USUAL_DRAWS.resamples} resamples)"
+        text += f" (seed {drawn.seed}"
+        if drawn.resamples is not None:
+            text += f", {drawn.resamples:,} resamples"
+        text += ")"
     if run.summary.intervals_by:
         text += f", by {run.summary.intervals_by}"
     return text

@@ -45,7 +45,10 @@ def prompts_of(manifest: RunManifest) -> list[PackedPrompt]:
     were downloaded, and in the file that the run was given.
     """
     known = _known(manifest)
-    return [PackedPrompt(str(prompt), known.get(prompt.digest)) for prompt in manifest.prompts]
+    return [
+        PackedPrompt(str(prompt), known.get(prompt.digest))
+        for prompt in manifest.prompts
+    ]
 
 
 def _known(manifest: RunManifest) -> Mapping[str, Prompt]:

@@ -41,7 +41,10 @@ def audit_sample(
     two studies of each outcome and class need.
     """
     columns = {name: table[name].astype(object) for name in ("study_id", *BY)}
-    known = {name: list(column.where(column.notna(), None)) for name, column in columns.items()}
+    known = {
+        name: list(column.where(column.notna(), None))
+        for name, column in columns.items()
+    }
     try:
         drawn = draw(known, n, by=BY, seed=seed)
     except JudgeError as error:
@@ -74,9 +77,7 @@ def _shown(record: dict[str, Any]) -> dict[str, Any]:
     items = []
     for item in annotation["items"]:
         labels = [name for names in item["labels"].values() for name in names]
-        items.append(
-            {"kind": item["kind"], "labels": labels, "text": item["text"]}
-        )
+        items.append({"kind": item["kind"], "labels": labels, "text": item["text"]})
     return {
         "study_id": record["study_id"],
         "reference": record["reference"],

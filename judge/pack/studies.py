@@ -86,7 +86,9 @@ def table_of_csv(data: bytes, rubric: Rubric, file: str) -> Frame:
         if len(set(names)) < len(names):
             raise ValueError("two columns have one name")
         columns = zip(*rows, strict=True)
-        cells = dict(zip(names, columns, strict=True)) if rows else dict.fromkeys(names, ())
+        cells = (
+            dict(zip(names, columns, strict=True)) if rows else dict.fromkeys(names, ())
+        )
         series = {}
         for name in names:
             series[name] = _column(name, cells[name], rubric)
@@ -158,7 +160,9 @@ def differences(first: RunSummary, second: RunSummary) -> list[str]:
     for block in first.rates:
         same = groups.get(_key(block))
         if same is not None:
-            pairs.append((", ".join(map(group_value, block.group.values())), block, same))
+            pairs.append(
+                (", ".join(map(group_value, block.group.values())), block, same)
+            )
     for group, one, other in pairs:
         odd += [f"{name} of {group}" for name in _differing(one, other)]
     return odd
