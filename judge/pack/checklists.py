@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from judge.jsonio import read_yaml
-from judge.pack.facts import FACTS
+from judge.pack.facts import FACTS, NOT_APPLICABLE
 from judge.pack.packed_run import PackedRun
 from judge.tables.document import Column, Table
 
@@ -55,6 +55,15 @@ class Answer:
     part: ChecklistPart
     text: str | None
 
+    @property
+    def status(self) -> str:
+        """`filled in`, `not applicable` or `blank`."""
+        if self.text is None:
+            return "blank"
+        if self.text.startswith(NOT_APPLICABLE):
+            return NOT_APPLICABLE
+        return "filled in"
+
 
 @dataclass(frozen=True, slots=True)
 class FilledChecklist:
@@ -66,22 +75,23 @@ class FilledChecklist:
     @property
     def n_blank(self) -> int:
         """How many parts the authors have to fill in."""
-        return sum(answer.text is None for answer in self.answers)
+        return self.count("blank")
+
+    def count(self, status: str) -> int:
+        """Return how many parts have this status."""
+        return sum(answer.status == status for answer in self.answers)
 
     @property
     def table(self) -> Table:
         """The answers as a table, a row for each part of an item."""
         rows = []
         for answer in self.answers:
-            status = "filled in by the run"
-            if answer.text is None:
-                status = "blank"
             rows.append(
                 (
                     answer.item.number,
                     answer.item.topic,
                     answer.part.what,
-                    status,
+                    answer.status,
                     answer.text or BLANK,
                 )
             )

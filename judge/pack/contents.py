@@ -29,9 +29,9 @@ from judge.pack.packed_run import (
 from judge.pack.pdf import as_pdf, require_typst
 from judge.pack.report import blocks_of, sources_of
 from judge.plugins import version
+from judge.rubrics.contract import Rubric
 from judge.run_files.manifest import MANIFEST
 from judge.run_files.summary import SUMMARY, RunSummary
-from judge.rubrics.contract import Rubric
 from judge.running.folder import TABLE_CSV, RunFolder
 from judge.signature import safe_name
 from judge.tables.document import Document

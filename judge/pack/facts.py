@@ -16,8 +16,10 @@ from judge.tables.citation import citation
 from judge.tables.run import headline_figures
 from judge.text import counted, group_value, left_out, listed
 
-_NO_MODEL = "not applicable: the built-in rules are no language model"
-_READER = "not applicable: a radiologist read the studies, no language model"
+NOT_APPLICABLE = "not applicable"
+"""How an answer begins where a question about a language model does not apply."""
+_NO_MODEL = f"{NOT_APPLICABLE}: the built-in rules are no language model"
+_READER = f"{NOT_APPLICABLE}: a radiologist read the studies, no language model"
 _SERVED_HERE = {
     "vllm:": "weights that vLLM served",
     "ray:": "weights that Ray Serve served",

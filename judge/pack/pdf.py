@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
@@ -15,6 +16,18 @@ from judge.pack.checklists import BLANK
 from judge.plugins import install
 from judge.types import JudgeError
 
+_LAST_LATIN = 0x24F
+_SCRIPTS = (
+    "LATIN",
+    "GREEK",
+    "CYRILLIC",
+    "MODIFIER",
+    "MICRO",
+    "OHM",
+    "ANGSTROM",
+    "KELVIN",
+)
+"""The scripts of the fonts that come with typst, and letters that are signs of units."""
 _TEMPLATE = Path(__file__).with_name("evidence.typ")
 
 
@@ -27,6 +40,17 @@ def require_typst() -> ModuleType:
             "evidence packs are set with typst, which is not installed; "
             + install("typst")
         ) from None
+
+
+def letters_without_font(text: str) -> str:
+    """Return the names of the scripts whose letters the fonts of typst lack, with commas."""
+    scripts = set()
+    for letter in set(text):
+        if letter.isalpha() and ord(letter) > _LAST_LATIN:
+            script = unicodedata.name(letter, "UNKNOWN").split()[0]
+            if script not in _SCRIPTS:
+                scripts.add(script)
+    return ", ".join(sorted(scripts))
 
 
 def as_pdf(
@@ -45,6 +69,13 @@ def as_pdf(
     """
     typst = require_typst()
     data = {"title": title, "footer": footer, "blank": BLANK, "blocks": list(blocks)}
+    boxes = letters_without_font(json.dumps(data, ensure_ascii=False))
+    if boxes:
+        shown = (
+            f"The fonts of this PDF lack some letters, which are boxes here: {boxes}. "
+        )
+        notice = {"kind": "notice", "text": f"{shown}Read the texts in the zip."}
+        data["blocks"] = [notice, *blocks]
     text = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
     with tempfile.TemporaryDirectory(prefix="judge-pack-") as folder:
         place = Path(folder)

@@ -8,6 +8,7 @@ from typing import Any
 from judge.pack import facts
 from judge.pack.checklists import FilledChecklist
 from judge.pack.comparison import PackedComparison, PackedFigure
+from judge.pack.facts import NOT_APPLICABLE
 from judge.pack.packed_run import PackedRun
 from judge.rubrics.contract import Source
 from judge.tables.citation import citation, distinct
@@ -37,7 +38,7 @@ _WITH_REPORTS = (
 _SAMPLE = (
     "Drawn at random within each outcome and study class, at least two studies of each where there "
     "are as many. A share of the sample is no share of all studies: weight each stratum by its "
-    "size. The last two columns are for the auditor."
+    "size. The categories are those of the table of errors. The last two columns are for the auditor."
 )
 _LONGEST_TEXT = 20_000
 """Characters of one report, or of one turn of a prompt, that are set; files have the rest."""
@@ -370,18 +371,19 @@ def _checklists(
             blocks.append({"kind": "page"})
             blocks.append(heading(title))
             blocks.append(paragraph(checklist.about))
-            n = len(filled.answers)
-            blocks.append(
-                paragraph(
-                    f"{n - filled.n_blank} of {n} parts are filled in by the run, {filled.n_blank} are "
-                    "blank and marked.",
-                    "notice",
-                )
-            )
+            blocks.append(paragraph(_counts(filled), "notice"))
             blocks.append({"kind": "checklist", "items": _items(filled)})
             blocks.append(paragraph(f"Source: {checklist.source}", "small"))
             blocks.append(paragraph(f"Numbers: {checklist.checked}", "small"))
     return blocks
+
+
+def _counts(filled: FilledChecklist) -> str:
+    return (
+        f"Of {len(filled.answers)} parts {filled.count('filled in')} are filled in by the run, "
+        f"{filled.count(NOT_APPLICABLE)} do not apply to this judge, and {filled.n_blank} are blank and "
+        "marked."
+    )
 
 
 def _items(filled: FilledChecklist) -> list[Block]:
