@@ -277,9 +277,9 @@ def verify(
 ) -> None:
     """Check each RUN or evidence pack: exit code 1 if something is not as it was written.
 
-    Of a run: the checksum of each record, the digest of the studies, the signature, and the figures,
-    which are computed again. Of a pack (judge cite RUN --pack): the names and the SHA-256 of all
-    files, the signatures, and the figures and tables, which are computed again from studies.csv.
+    Of a run: the signature, the checksum of each record, the digest of the studies, and the
+    figures, which are computed again. Of a pack (judge cite RUN --pack): the names and the SHA-256
+    of all files, the signatures, and figures and tables, which are computed again from studies.csv.
     This finds damage and mistakes. Whoever writes a whole run or pack anew can make it pass.
     """
     from judge.pack.verification import verified

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,12 +17,13 @@ from judge.tables.document import Document
 from judge.types import JudgeError
 
 COMPARISON = "comparison"
+_WIDTH = re.compile(rb'<svg[^>]*? width="([0-9.]+)')
 _RESOLUTION = 200  # dots an inch, of figures in the PDF
 
 
 @dataclass(frozen=True, slots=True)
 class PackedFigure:
-    """A figure, as SVG and as the PNG that stands in the PDF; `of` is a run's name or `COMPARISON`."""
+    """A figure of the run `of`, or of the `COMPARISON`: as SVG, and as the PNG in the PDF."""
 
     of: str
     name: str
@@ -29,6 +31,13 @@ class PackedFigure:
     caption: str
     svg: bytes
     png: bytes
+
+    @property
+    def width(self) -> float:
+        """Its width in points, a pixel being three quarters of one."""
+        found = _WIDTH.search(self.svg)
+        assert found is not None  # Vega writes it
+        return float(found[1]) * 0.75
 
     @property
     def file(self) -> str:

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class PackedRun:
     """A run, its name in the pack, and what the pack has of it.
 
-    `table` is as it is read from `csv`, and `summary` has the figures of that table. `manifest_sha256`
-    is the hash of the run folder's own manifest, of which the pack has a copy without paths.
-    `example` is the first prompt about the first drawn study, as it was sent, where reports were
-    asked for.
+    `table` is as it is read from `csv`, and `summary` has the figures of that table.
+    `manifest_sha256` is the hash of the run folder's own manifest, of which the pack has a copy
+    without paths. `example` is the first prompt about the first drawn study, as it was sent, where
+    reports were asked for.
     """
 
     name: str
@@ -133,8 +133,8 @@ def names_in_pack(runs: Sequence[RunFolder]) -> list[str]:
 def shared_manifest(manifest: RunManifest) -> dict[str, Any]:
     """Return a manifest without what is the institution's own, as JSON's types.
 
-    Paths are cut to the names of files; addresses, ids of studies that were left out, the text of an
-    experiment and the records of batches are left out. The signature stays what it is.
+    Paths are cut to the names of files; addresses, ids of studies that were left out, the text of
+    an experiment and the records of batches are left out. The signature stays what it is.
     """
     data = manifest.plain()
     for file in data["inputs"]:

@@ -38,7 +38,8 @@ _WITH_REPORTS = (
 _SAMPLE = (
     "Drawn at random within each outcome and study class, at least two studies of each where there "
     "are as many. A share of the sample is no share of all studies: weight each stratum by its "
-    "size. The categories are those of the table of errors. The last two columns are for the auditor."
+    "size. The categories are those of the table of errors. The last two columns are for the "
+    "auditor."
 )
 _LONGEST_TEXT = 20_000
 """Characters of one report, or of one turn of a prompt, that are set; files have the rest."""
@@ -300,7 +301,7 @@ def _figures(images: Mapping[str, PackedFigure], of: str) -> list[Block]:
                     "path": path,
                     "title": figure.title,
                     "caption": figure.caption,
-                    "width": 90,
+                    "width": figure.width,
                 }
             )
     return blocks
@@ -381,8 +382,8 @@ def _checklists(
 def _counts(filled: FilledChecklist) -> str:
     return (
         f"Of {len(filled.answers)} parts {filled.count('filled in')} are filled in by the run, "
-        f"{filled.count(NOT_APPLICABLE)} do not apply to this judge, and {filled.n_blank} are blank and "
-        "marked."
+        f"{filled.count(NOT_APPLICABLE)} do not apply to this judge, and {filled.n_blank} are "
+        "blank and marked."
     )
 
 

@@ -1,8 +1,8 @@
 """The table of studies in a pack, as CSV, and the summary that is computed from it.
 
-It has what the figures need and no more: ids, classes, the fields that group the rates, outcomes and
-measures. Reports and other fields stay behind. The patient, by whom intervals are resampled, is a
-number.
+It has what the figures need and no more: ids, classes, the fields that group the rates, outcomes
+and measures. Reports and other fields stay behind. The patient, by whom intervals are resampled,
+is a number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from judge.run_files.summary import RunSummary, SummaryBlock
 from judge.run_settings import DEFAULT_BY
 from judge.running.folder import RunFolder
 from judge.stats.intervals import USUAL_DRAWS, Draws
-from judge.stats.summary import FIXED_TEXTS, check_fields, fields_of, summarise
+from judge.stats.summary import (
+    FIXED_TEXTS,
+    OUTCOMES,
+    check_fields,
+    fields_of,
+    summarise,
+)
 from judge.text import group_value
 from judge.types import JudgeError
 
@@ -51,7 +57,8 @@ def packed_table(run: RunFolder, by: Sequence[str]) -> Frame:
         numbers, _ = table[patient].factorize()
         # The number of a study without a patient is -1.
         of_studies = [int(number) + 1 or None for number in numbers]
-        table = table.assign(**{patient: of_studies})
+        table = table.copy()
+        table[patient] = of_studies
     names += ["outcome", "reason", "warnings"]
     names += [measure.name for measure in run.rubric.measures]
     return table[list(dict.fromkeys(names))]
@@ -83,31 +90,38 @@ def table_of_csv(data: bytes, rubric: Rubric, file: str) -> Frame:
 
     try:
         names, *rows = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
-        if len(set(names)) < len(names):
-            raise ValueError("two columns have one name")
-        columns = zip(*rows, strict=True)
-        cells = (
-            dict(zip(names, columns, strict=True)) if rows else dict.fromkeys(names, ())
-        )
+        columns: list[Sequence[str]] = [()] * len(names)
+        if rows:
+            columns = list(zip(*rows, strict=True))
+        cells = dict(zip(names, columns, strict=True))
+        why = _fault(names, cells, rubric)
         series = {}
-        for name in names:
-            series[name] = _column(name, cells[name], rubric)
-        for name in _needed(rubric):
-            if name not in series:
-                raise ValueError(f"there is no column {name}")
-        outcomes = set(cells["outcome"]) - {"scored", "unparsed", "failed"}
-        if outcomes:
-            raise ValueError(f"there is no outcome {min(outcomes)!r:.80}")
-        if len(set(cells["study_id"])) < len(rows):
-            raise ValueError("a study is there twice")
+        for name, column in cells.items():
+            series[name] = _column(name, column, rubric)
     except (UnicodeDecodeError, csv.Error, KeyError, ValueError) as error:
         raise JudgeError(f"cannot read {file}: {error}") from error
+    if why:
+        raise JudgeError(f"cannot read {file}: {why}")
     return pd.DataFrame(series)
 
 
-def _needed(rubric: Rubric) -> list[str]:
+def _fault(
+    names: Sequence[str], cells: Mapping[str, Sequence[str]], rubric: Rubric
+) -> str:
+    """Return why some columns are no table of studies, empty where they are."""
+    if len(cells) < len(names):
+        return "two columns have one name"
     measures = [measure.name for measure in rubric.measures]
-    return [*FIXED_TEXTS, "class_inferred", *measures]
+    for name in (*FIXED_TEXTS, "class_inferred", *measures):
+        if name not in cells:
+            return f"there is no column {name}"
+    odd = {*cells["outcome"]} - {*OUTCOMES.values()}
+    if odd:
+        return f"there is no outcome {min(odd)!r:.80}"
+    ids = cells["study_id"]
+    if len({*ids}) < len(ids):
+        return "a study is there twice"
+    return ""
 
 
 def _column(name: str, cells: Sequence[str], rubric: Rubric) -> pd.Series[Any]:

@@ -27,7 +27,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was checked of `of`, a run or the pack: what was found, and whether it holds."""
+    """One thing that was checked of a run or a pack: whether it holds, and what was found."""
 
     of: str
     name: str
