@@ -81,10 +81,7 @@ class WrittenPack:
 
 def check_pack(out: Path) -> None:
     """Raise `JudgeError` where typst or vl-convert is missing, or `out` is taken."""
-    from judge.figures.files import require_converter
-
     require_typst()
-    require_converter()
     if os.path.lexists(out) and not out.is_dir():
         raise JudgeError(f"{out} is no folder: name another one with --pack")
     if entries_of(out):

@@ -32,13 +32,14 @@ _TEMPLATE = Path(__file__).with_name("evidence.typ")
 
 
 def require_typst() -> ModuleType:
-    """Return typst; raises `JudgeError` where it is not installed."""
+    """Return typst; raises `JudgeError` where it, or what draws the figures, is not installed."""
     try:
+        import_module("vl_convert")
         return import_module("typst")
     except ImportError:
         raise JudgeError(
-            "evidence packs are set with typst, which is not installed; "
-            + install("typst")
+            "an evidence pack needs typst and vl-convert, which are not both installed; "
+            + install("typst", "vl-convert-python")
         ) from None
 
 
