@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from judge.comparing.alignment import RunChoice
-from judge.comparing.comparison import compare_runs
+from judge.comparing.comparison import ALLOWED, Remedies, compare_runs
+from judge.comparing.run_names import named_apart
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import DrawnFigure, draw_figures, require_converter
 from judge.run_settings import DEFAULT_BY
@@ -17,6 +18,11 @@ from judge.tables.document import Document
 from judge.types import JudgeError
 
 COMPARISON = "comparison"
+_REMEDIES = Remedies(
+    allow={what: f"judge compare --allow {what}" for what in ALLOWED},
+    common="judge compare --common",
+)
+"""What a pack does not do, and judge compare does."""
 _WIDTH = re.compile(rb'<svg[^>]*? width="([0-9.]+)')
 _RESOLUTION = 200  # dots an inch, of figures in the PDF
 
@@ -73,7 +79,7 @@ def packed_comparison(
         by = DEFAULT_BY
     if len(choices) > 1:
         try:
-            return _compared(choices, by)
+            return _compared(named_apart(choices), by)
         except JudgeError as error:
             why_not = str(error)
     else:
@@ -87,7 +93,7 @@ def packed_comparison(
 
 
 def _compared(choices: Sequence[RunChoice], by: Sequence[str]) -> PackedComparison:
-    runs, comparison = compare_runs(choices, Resampling(), by=by)
+    runs, comparison = compare_runs(choices, Resampling(), by=by, remedies=_REMEDIES)
     drawn = draw_figures(comparison_figures(comparison))
     printed = comparison_document(comparison, runs, complete=False)
     return PackedComparison(
