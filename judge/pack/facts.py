@@ -170,7 +170,7 @@ def execution(run: PackedRun) -> str | None:
     text = (
         "each question is a conversation of its own, without a memory of other studies"
     )
-    reask = run.manifest.reask
+    reask = max(judged_by.reask or 0 for judged_by in _judges(run))
     if reask:
         times = counted(reask, "more time", "more times")
         text += f"; an answer that cannot be read is asked for up to {times}"
@@ -179,18 +179,23 @@ def execution(run: PackedRun) -> str | None:
 
 def reply(run: PackedRun) -> str | None:
     """What form an answer has, and what is made of it."""
-    manifest = run.manifest
-    if _without_model(run):
-        form = "items and their labels"
-    elif manifest.reply in (None, "text"):
-        form = "text in the rubric's layout"
-    else:
-        form = f"JSON under a schema ({manifest.reply})"
+    form = "items and their labels"
+    if not _without_model(run):
+        forms = dict.fromkeys(_reply_form(judged_by) for judged_by in _judges(run))
+        form = listed(list(forms))
     rubric = run.run.rubric
     return (
-        f"{form}, read by {rubric.title}, version {manifest.rubric_version} of the rubric, into "
-        "errors with labels, which are counted for each study"
+        f"{form}, read by {rubric.title}, version {run.manifest.rubric_version} of the rubric, "
+        "into items with labels, which are counted for each study"
     )
+
+
+def _reply_form(judged_by: JudgedBy) -> str:
+    if judged_by.reply is None:
+        return "the form that the rubric asks for"
+    if judged_by.reply == "text":
+        return "text in the rubric's layout"
+    return f"JSON under a schema ({judged_by.reply})"
 
 
 def program(run: PackedRun) -> str:
@@ -219,6 +224,8 @@ def repeats(run: PackedRun) -> str | None:
         return _without_model(run)
     if run.manifest.repeat:
         return f"once in this run, which is repeat {run.manifest.repeat} of several"
+    if len(_judges(run)) > 1:
+        return "once by each judge"
     return "once"
 
 

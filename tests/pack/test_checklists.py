@@ -81,13 +81,16 @@ def test_a_model_behind_an_api_is_named_as_it_answered(
     ids = [f"study-{at:04}" for at in range(3)]
     write_json(Path("refs.json"), {key: f"{key}. Clear lungs." for key in ids})
     write_json(Path("preds.json"), dict.fromkeys(ids, "Clear lungs. No effusion."))
-    with FaultServer(Behaviour(), rubric="green") as server:
+    with FaultServer(Behaviour(record=True), rubric="green") as server:
         done = invoke(
             *("green", "preds.json", "refs.json", "--judge", "model-x", "--out", "run"),
             *("--base-url", server.url, "--cache", tmp_path / "cache"),
         )
+        sent_to = {entry["study"]: entry["body"] for entry in server.recorded}
     assert done.exit_code == 0, done.stderr
-    run = packed(Path("run"))
+    run = packed_run(Run.open("run"), "run", by=None, n=20, seed=1, with_reports=True)
+    # What is shown as an example is what was sent.
+    assert run.example == sent_to[run.sample.drawn.order[0]]["messages"]
     manifest = run.manifest
     found = answers(run, "mi-clear-llm")
     texts = {key: answer.text or "" for key, answer in found.items()}

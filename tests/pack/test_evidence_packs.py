@@ -28,7 +28,7 @@ Change = Callable[[dict[str, bytes]], None]
 def pdf_text(data: bytes) -> str:
     """All that a PDF shows, each run of white space as one space."""
     pages = [page.extract_text() for page in PdfReader(io.BytesIO(data)).pages]
-    text = "\n".join(pages).replace("\u200b", "").replace("\u00a0", " ")
+    text = "\n".join(pages).replace("\u00a0", " ")
     return " ".join(text.split())
 
 
