@@ -80,6 +80,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Draw studies for radiologists; import or export what they read.",
         ),
         "stress": ("stress:stress", "Test a judge with known errors."),
+        "bridge": (
+            "bridge:bridge",
+            "Restate the figures of a judge that ends on a new judge's scale.",
+        ),
     },
     "Keep runs and answers": {
         "runs": (

@@ -583,7 +583,10 @@ def base_url_option(
 
 
 def draw_seed_option(
-    *, default: int | None = None, group: str = "Options"
+    *,
+    default: int | None = None,
+    parameter: str = "seed",
+    group: str = "Options",
 ) -> OptionDecorator:
     """Return `--draw-seed`, the seed by which studies are drawn."""
     text = "The random seed of the draw of studies."
@@ -591,7 +594,7 @@ def draw_seed_option(
         text += " Default: 1."
     return click.option(
         "--draw-seed",
-        "seed",
+        parameter,
         cls=GroupedOption,
         group=group,
         type=click.IntRange(min=0),
@@ -599,6 +602,23 @@ def draw_seed_option(
         default=default,
         show_default=default is not None,
         help=text,
+    )
+
+
+def strata_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--strata`, the fields `by` whose groups are drawn from."""
+    return click.option(
+        "--strata",
+        "by",
+        cls=GroupedOption,
+        group=group,
+        multiple=True,
+        metavar="FIELD[,FIELD]",
+        callback=split_commas,
+        help=(
+            "Draw from each group of studies by these fields, about in proportion to its size. "
+            "Default: study_class."
+        ),
     )
 
 

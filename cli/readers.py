@@ -20,7 +20,7 @@ from judge.cli.options import (
     output_options,
     reader_option,
     renamed,
-    split_commas,
+    strata_option,
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import encoding_option, section_option
@@ -174,17 +174,7 @@ def export(
 @limit_option(
     "How many studies are drawn in all, with those drawn before. Default: show the run's sample."
 )
-@click.option(
-    "--strata",
-    "by",
-    multiple=True,
-    metavar="FIELD[,FIELD]",
-    callback=split_commas,
-    help=(
-        "Draw from each group of studies by these fields, about in proportion to its size. "
-        "Default: study_class."
-    ),
-)
+@strata_option()
 @draw_seed_option()
 @output_options(["sample"])
 def sample(

@@ -82,10 +82,11 @@ def difference_interval(
     return studentised(sums, metric.statistic, draws)
 
 
-def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
+def tango(n: float, b: float, c: float, z: float = Z_95) -> tuple[float, float]:
     """Return the 95% score interval of a difference (b - c) / n of paired proportions [Tango 1998].
 
     `b` and `c` count the pairs, of `n`, in which the first alone, and the second alone, says yes.
+    Of weighted pairs they are those that these are worth, which may be no whole numbers.
     Its ends are the differences that a score test does not reject at z: their standard error is
     that of the likeliest shares with this difference.
     """
