@@ -86,7 +86,7 @@ def test_a_model_behind_an_api_is_named_as_it_answered(
             *("green", "preds.json", "refs.json", "--judge", "model-x", "--out", "run"),
             *("--base-url", server.url, "--cache", tmp_path / "cache"),
         )
-        sent_to = {entry["study"]: entry["body"] for entry in server.recorded}
+        sent_to = {entry["study"]: entry["body"] for entry in server.requests()}
     assert done.exit_code == 0, done.stderr
     run = packed_run(Run.open("run"), "run", by=None, n=20, seed=1, with_reports=True)
     # What is shown as an example is what was sent.
