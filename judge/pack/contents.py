@@ -19,7 +19,7 @@ from judge.pack.comparison import (
     PackedComparison,
     packed_comparison,
 )
-from judge.pack.facts import methods
+from judge.pack.facts import cited
 from judge.pack.packed_run import (
     PackedRun,
     names_in_pack,
@@ -170,7 +170,7 @@ def _files(
 ) -> dict[str, bytes]:
     """Return all files but the PDF and the index."""
     texts: dict[str, str] = {"README.txt": _README}
-    texts["protocol/methods.txt"] = "\n\n".join(f"{methods(run)}" for run in runs)
+    texts["protocol/methods.txt"] = "\n\n".join(cited(run).text for run in runs)
     works = [source.bibtex for source in sources_of(runs)]
     texts["protocol/references.bib"] = "\n\n".join(works)
     files: dict[str, bytes] = {}

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from judge import plugins
 from judge.pack.packed_run import PackedRun
 from judge.run_files.identity import JudgedBy
-from judge.tables.citation import citation
+from judge.tables.citation import Citation, citation
 from judge.tables.run import headline_figures
 from judge.text import counted, group_value, left_out, listed
 
@@ -350,9 +351,11 @@ def figures(run: PackedRun) -> str | None:
     return f"{'; '.join(texts)}; by group under Results"
 
 
-def methods(run: PackedRun) -> str:
-    """The methods text of `judge cite`."""
-    return citation(run.manifest, run.summary, run.run.rubric).text
+def cited(run: PackedRun) -> Citation:
+    """The methods text of `judge cite`, and the works in it."""
+    manifest = run.manifest
+    packages = plugins.RUBRICS.packages(manifest.rubric, manifest.versions)
+    return citation(manifest, run.summary, run.run.rubric, packages)
 
 
 Fact = Callable[[PackedRun], str | None]

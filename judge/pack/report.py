@@ -11,7 +11,7 @@ from judge.pack.comparison import PackedComparison, PackedFigure
 from judge.pack.facts import NOT_APPLICABLE
 from judge.pack.packed_run import PackedRun
 from judge.rubrics.contract import Source
-from judge.tables.citation import citation, distinct
+from judge.tables.citation import distinct
 from judge.tables.document import Document, Table
 from judge.tables.run import named_judge, run_document
 from judge.text import counted, group_value
@@ -166,7 +166,7 @@ def _protocol(runs: Sequence[PackedRun], comparison: PackedComparison) -> list[B
     blocks = [heading("Protocol")]
     for run in runs:
         blocks += _of_run(runs, run)
-        blocks.append(paragraph(facts.methods(run)))
+        blocks.append(paragraph(facts.cited(run).text))
         blocks.append(heading("Signature", 3))
         blocks.append(paragraph(run.summary.signature, "mono"))
         blocks.append(heading("Settings and seeds", 3))
@@ -410,5 +410,5 @@ def sources_of(runs: Iterable[PackedRun]) -> list[Source]:
     """Return the works that the methods texts of some runs cite, each once."""
     cited: list[Source] = []
     for run in runs:
-        cited += citation(run.manifest, run.summary, run.run.rubric).sources
+        cited += facts.cited(run).sources
     return distinct(cited)

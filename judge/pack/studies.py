@@ -32,8 +32,6 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     import pandas as pd
 
-    Frame = pd.DataFrame
-
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _TRUTH = {"True": True, "False": False}
 _COUNTS = ("n_studies", "n_scored", "n_unparsed", "n_failed")
@@ -42,7 +40,7 @@ _EQUAL = 1e-9
 """Two figures that differ by no more than this, relatively, are the same: sums are not exact."""
 
 
-def packed_table(run: RunFolder, by: Sequence[str]) -> Frame:
+def packed_table(run: RunFolder, by: Sequence[str]) -> pd.DataFrame:
     """Return the columns of a run's table that its figures need, the patients as numbers from 1.
 
     Raises `JudgeError` for a field of `by` that the table lacks, and where it cannot be read.
@@ -64,7 +62,7 @@ def packed_table(run: RunFolder, by: Sequence[str]) -> Frame:
     return table[list(dict.fromkeys(names))]
 
 
-def table_as_csv(table: Frame) -> bytes:
+def table_as_csv(table: pd.DataFrame) -> bytes:
     """Return the table as CSV in UTF-8; a missing value is an empty cell."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -84,7 +82,7 @@ def _cell(value: Any) -> object:  # noqa: ANN401 - a cell of any column
     return value
 
 
-def table_of_csv(data: bytes, rubric: Rubric, file: str) -> Frame:
+def table_of_csv(data: bytes, rubric: Rubric, file: str) -> pd.DataFrame:
     """Return the table that `table_as_csv` wrote; raises `JudgeError` that names the `file`."""
     import pandas as pd
 
@@ -98,7 +96,7 @@ def table_of_csv(data: bytes, rubric: Rubric, file: str) -> Frame:
         series = {}
         for name, column in cells.items():
             series[name] = _column(name, column, rubric)
-    except (UnicodeDecodeError, csv.Error, KeyError, ValueError) as error:
+    except (csv.Error, KeyError, TypeError, ValueError, OverflowError) as error:
         raise JudgeError(f"cannot read {file}: {error}") from error
     if why:
         raise JudgeError(f"cannot read {file}: {why}")
@@ -138,7 +136,7 @@ def _column(name: str, cells: Sequence[str], rubric: Rubric) -> pd.Series[Any]:
             whole = [None if text is None else int(text) for text in texts]
             return pd.Series(whole, dtype="Int64")
         if measure.name == name:
-            numbers = [None if text is None else float(text) for text in texts]
+            numbers = [None if text is None else _finite(text) for text in texts]
             return pd.Series(numbers, dtype="Float64")
     # So that 2 comes before 10.
     if all(text is None or _WHOLE.fullmatch(text) for text in texts):
@@ -147,8 +145,15 @@ def _column(name: str, cells: Sequence[str], rubric: Rubric) -> pd.Series[Any]:
     return pd.Series(texts, dtype=object)
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number of a study")
+    return number
+
+
 def summary_of(
-    table: Frame, rubric: Rubric, printed: RunSummary, by: Sequence[str]
+    table: pd.DataFrame, rubric: Rubric, printed: RunSummary, by: Sequence[str]
 ) -> RunSummary:
     """Return the summary of a run with the figures of its table in a pack.
 

@@ -7,22 +7,31 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from judge import jsonio
 from judge.pack.archive import INDEX, PackArchive, opened_archive, sha256
 from judge.pack.contents import FORMAT, run_tables
-from judge.pack.studies import differences, equal, summary_of, table_of_csv
+from judge.pack.studies import (
+    differences,
+    equal,
+    summary_of,
+    table_of_csv,
+)
 from judge.run_files.checked import first_of, read_json
 from judge.run_files.manifest import MANIFEST, RunManifest
 from judge.run_files.summary import SUMMARY, RunSummary
-from judge.running.folder import TABLE_CSV, RunFolder
+from judge.running.folder import TABLE_CSV, TABLE_PARQUET, RunFolder
 from judge.text import counted
 from judge.types import JudgeError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _MOST_NAMED = 3
+_MOST_RESAMPLES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ def _checks_of_run(path: Path) -> Iterator[Check]:
         yield Check(of, "records", holds=False, found=str(error))
         return
     again = summary_of(table, run.rubric, printed, printed.by)
-    yield _figures(of, differences(printed, again), SUMMARY)
+    yield _figures(of, differences(printed, again), TABLE_PARQUET)
 
 
 def _signature(of: str, stated: dict[str, Any], manifest: RunManifest) -> Check:
@@ -101,11 +110,11 @@ def _signature(of: str, stated: dict[str, Any], manifest: RunManifest) -> Check:
     return Check(of, "signature", holds=holds, found=found)
 
 
-def _figures(of: str, odd: Sequence[str], file: str) -> Check:
-    found = f"{TABLE_CSV} gives those of {file}"
+def _figures(of: str, odd: Sequence[str], table: str) -> Check:
+    found = f"{table} gives those of {SUMMARY}"
     if odd:
         named = ", ".join(odd[:_MOST_NAMED])
-        found = f"{TABLE_CSV} gives others than {file}: {named}"
+        found = f"{table} gives others than {SUMMARY}: {named}"
         if len(odd) > _MOST_NAMED:
             found += f" and {len(odd) - _MOST_NAMED:,} more"
     return Check(of, "figures", holds=not odd, found=found)
@@ -193,12 +202,29 @@ def _checks_of_packed_run(archive: PackArchive, entry: _RunEntry) -> Iterator[Ch
         run.check_version()
         data = archive.read(f"{folder}/{TABLE_CSV}")
         table = table_of_csv(data, run.rubric, f"{folder}/{TABLE_CSV}")
-        again = summary_of(table, run.rubric, printed, entry.by)
+        again = _computed(table, run, printed, entry.by)
     except JudgeError as error:
         yield Check(of, "figures", holds=False, found=f"not checked: {error}")
         return
-    yield _figures(of, differences(printed, again), SUMMARY)
+    yield _figures(of, differences(printed, again), TABLE_CSV)
     yield _tables(archive, entry, run_tables(again, run.rubric))
+
+
+def _computed(
+    table: pd.DataFrame, run: RunFolder, printed: RunSummary, by: Sequence[str]
+) -> RunSummary:
+    """Return the figures of a table that anybody may have written; raises `JudgeError`."""
+    drawn = printed.resampling
+    if drawn is not None and (drawn.resamples or 0) > _MOST_RESAMPLES:
+        raise JudgeError(
+            f"{SUMMARY} has {drawn.resamples:,} resamples, and {_MOST_RESAMPLES:,} are the most"
+        )
+    try:
+        return summary_of(table, run.rubric, printed, by)
+    except (ValueError, ArithmeticError) as error:
+        raise JudgeError(
+            f"{TABLE_CSV} has numbers that have no figures: {error}"
+        ) from error
 
 
 def _manifest_of(archive: PackArchive, name: str) -> tuple[dict[str, Any], RunManifest]:

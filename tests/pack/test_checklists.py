@@ -227,6 +227,8 @@ def test_a_run_whose_summary_was_changed_is_no_pack(example_run: Path) -> None:
         (("n_matched", "matched"), "there is no column n_matched"),
         (("study_class,", "study_id,"), "two columns have one name"),
         (("False", "maybe"), "'maybe'"),
+        ((",1,0,0,5,", ",inf,0,0,5,"), "inf is no number of a study"),
+        ((",1,0,0,5,", f",1,{10**30},0,5,"), "cannot read studies.csv"),
     ],
 )
 def test_a_table_that_is_none_is_refused(
