@@ -100,9 +100,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Keep runs and answers": {
         "runs": (
             "runs:runs",
-            "List, merge, combine, read again, export or delete runs.",
+            "List, merge, combine, read again, verify or delete runs.",
         ),
-        "cite": ("runs:cite", "Write the methods text and the references for a paper."),
+        "cite": (
+            "cite:cite",
+            "Write methods text, references and evidence pack for a paper.",
+        ),
         "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
         "batch": ("cache:batch", "List or cancel the batches of runs."),
     },
