@@ -65,6 +65,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "plan:plan",
             "Plan how many studies and readings a result needs.",
         ),
+        "monitor": (
+            "monitor:monitor",
+            "Judge drafts as they are signed, with charts and alarms.",
+        ),
         "reproduce": (
             "compare:reproduce",
             "Make the figures and tables of a challenge.",
@@ -96,9 +100,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Keep runs and answers": {
         "runs": (
             "runs:runs",
-            "List, merge, combine, read again, export or delete runs.",
+            "List, merge, combine, read again, verify or delete runs.",
         ),
-        "cite": ("runs:cite", "Write the methods text and the references for a paper."),
+        "cite": (
+            "cite:cite",
+            "Write methods text, references and evidence pack for a paper.",
+        ),
         "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
         "batch": ("cache:batch", "List or cancel the batches of runs."),
     },

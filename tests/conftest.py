@@ -41,6 +41,7 @@ PACKAGES = {
     "inspect_scorer": "inspect-ai",
     "local": "torch",
     "official/test_official_ids.py": "tokenizers",
+    "pack/test_evidence_packs.py": "typst",
     "parity": "radeval",
     "compare/test_challenge.py": "vl-convert-python",
     "figures/test_figure_files.py": "vl-convert-python",
