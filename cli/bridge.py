@@ -67,7 +67,7 @@ _TABLES = ("restated", "shift", "categories", "agreement", "conclusions", "sampl
 @_output_option(
     "--margin",
     type=FiniteRange(0, 1),
-    metavar="SHARE",
+    metavar="VALUE",
     default=0.05,
     show_default=True,
     help="How far a rate may shift for old and new figures to stand in one table.",

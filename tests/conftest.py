@@ -37,6 +37,7 @@ PACKAGES = {
     "api/test_batches_killed.py": "anthropic",
     "api/test_batches_of_providers.py": "anthropic",
     "api/test_providers.py": "anthropic",
+    "harnesses": "lighteval",
     "inspect_scorer": "inspect-ai",
     "local": "torch",
     "official/test_official_ids.py": "tokenizers",
