@@ -33,7 +33,7 @@ TOP = RUBRICS | {
 GROUPS = {
     "readers": {"import", "sample", "export"},
     "stress": {"make", "run", "report"},
-    "runs": {"list", "merge", "panel", "rescore", "export", "delete"},
+    "runs": {"list", "merge", "panel", "rescore", "export", "delete", "verify"},
 }
 SHORT = {
     "-b": "--by",

@@ -6,17 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judge.pack import facts
+from judge.pack.blocks import (
+    Block,
+    fact_rows,
+    heading,
+    paragraph,
+    rows_block,
+    table_block,
+    verbatim,
+)
 from judge.pack.checklists import FilledChecklist
 from judge.pack.comparison import PackedComparison, PackedFigure
 from judge.pack.facts import NOT_APPLICABLE
 from judge.pack.packed_run import PackedRun
 from judge.rubrics.contract import Source
 from judge.tables.citation import distinct
-from judge.tables.document import Document, Table
+from judge.tables.document import Document
 from judge.tables.run import named_judge, run_document
 from judge.text import counted, group_value
-
-Block = dict[str, Any]
 
 _WHAT = (
     "This pack holds what stands behind the figures of the runs below: how they were made, from "
@@ -41,63 +48,6 @@ _SAMPLE = (
     "size. The categories are those of the table of errors. The last two columns are for the "
     "auditor."
 )
-_LONGEST_TEXT = 20_000
-"""Characters of one report, or of one turn of a prompt, that are set; files have the rest."""
-
-
-def heading(text: str, level: int = 1) -> Block:
-    """Return a heading."""
-    return {"kind": "heading", "level": level, "text": text}
-
-
-def paragraph(text: str, kind: str = "text") -> Block:
-    """Return a text: `text`, `small`, a `notice`, or `mono`, of a fixed width."""
-    return {"kind": kind, "text": text}
-
-
-def verbatim(text: str) -> Block:
-    """Return a text with its lines as they are; one that is too long is cut, which is said."""
-    shown = text
-    if len(text) > _LONGEST_TEXT:
-        left = len(text) - _LONGEST_TEXT
-        shown = f"{text[:_LONGEST_TEXT]}\n({left:,} more characters are in the zip)"
-    return {"kind": "verbatim", "text": shown}
-
-
-def fact_rows(rows: Iterable[Sequence[str]]) -> Block:
-    """Return names with what is said of them."""
-    return {"kind": "facts", "rows": [list(row) for row in rows]}
-
-
-def table_block(table: Table, wide: Sequence[int] = ()) -> Block:
-    """Return a table; the columns `wide` share what room the others leave."""
-    return {
-        "kind": "table",
-        "title": table.title,
-        "head": list(table.head),
-        "rows": [list(row) for row in table.texts],
-        "n_left": table.n_left,
-        "wide": list(wide),
-        "note": table.note,
-    }
-
-
-def rows_block(
-    title: str,
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    wide: Sequence[int] = (),
-) -> Block:
-    """Return a table of texts."""
-    return {
-        "kind": "table",
-        "title": title,
-        "head": list(head),
-        "rows": [list(row) for row in rows],
-        "n_left": len(head),
-        "wide": list(wide),
-        "note": "",
-    }
 
 
 def blocks_of(
