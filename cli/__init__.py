@@ -61,6 +61,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "gate:gate",
             "Fail in CI if a model, or a judge, has changed for the worse.",
         ),
+        "plan": (
+            "plan:plan",
+            "Plan how many studies and readings a result needs.",
+        ),
+        "monitor": (
+            "monitor:monitor",
+            "Judge drafts as they are signed, with charts and alarms.",
+        ),
         "reproduce": (
             "compare:reproduce",
             "Make the figures and tables of a challenge.",
@@ -80,13 +88,24 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Draw studies for radiologists; import or export what they read.",
         ),
         "stress": ("stress:stress", "Test a judge with known errors."),
+        "passport": (
+            "passport:passport",
+            "Collect what is known of a judge, and whether to trust it.",
+        ),
+        "bridge": (
+            "bridge:bridge",
+            "Restate the figures of a judge that ends on a new judge's scale.",
+        ),
     },
     "Keep runs and answers": {
         "runs": (
             "runs:runs",
-            "List, merge, combine, read again, export or delete runs.",
+            "List, merge, combine, read again, verify or delete runs.",
         ),
-        "cite": ("runs:cite", "Write the methods text and the references for a paper."),
+        "cite": (
+            "cite:cite",
+            "Write methods text, references and evidence pack for a paper.",
+        ),
         "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
         "batch": ("cache:batch", "List or cancel the batches of runs."),
     },

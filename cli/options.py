@@ -528,6 +528,27 @@ def out_option(
     )
 
 
+def floor_option(
+    text: str, *, multiple: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--floor`, the folder of a stress test; `text` says what is shown of it."""
+    return click.option(
+        "--floor",
+        cls=GroupedOption,
+        group=group,
+        type=PATH,
+        metavar="FOLDER",
+        multiple=multiple,
+        help=text,
+    )
+
+
+def check_floor_table(tables: Collection[str], *, has_floor: bool) -> None:
+    """Raise `click.UsageError` where the table of the floor is asked for without `--floor`."""
+    if "floor" in tables and not has_floor:
+        raise click.UsageError("--table floor goes with --floor")
+
+
 def limit_option(
     text: str, *, default: int | None = None, group: str = "Options"
 ) -> OptionDecorator:
@@ -568,6 +589,13 @@ def judge_option(text: str, *, group: str = "Options") -> OptionDecorator:
     )
 
 
+def prompt_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--prompt`, a wording of the rubric's question."""
+    return click.option(
+        "--prompt", cls=GroupedOption, group=group, metavar="NAME|FILE", help=text
+    )
+
+
 def base_url_option(
     text: str, *, multiple: bool = True, group: str = "Options"
 ) -> OptionDecorator:
@@ -583,7 +611,10 @@ def base_url_option(
 
 
 def draw_seed_option(
-    *, default: int | None = None, group: str = "Options"
+    *,
+    default: int | None = None,
+    parameter: str = "seed",
+    group: str = "Options",
 ) -> OptionDecorator:
     """Return `--draw-seed`, the seed by which studies are drawn."""
     text = "The random seed of the draw of studies."
@@ -591,7 +622,7 @@ def draw_seed_option(
         text += " Default: 1."
     return click.option(
         "--draw-seed",
-        "seed",
+        parameter,
         cls=GroupedOption,
         group=group,
         type=click.IntRange(min=0),
@@ -599,6 +630,37 @@ def draw_seed_option(
         default=default,
         show_default=default is not None,
         help=text,
+    )
+
+
+def modality_option(
+    text: str, *, hidden: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--modality`, the kind of images that the reports are about."""
+    return click.option(
+        "--modality",
+        cls=GroupedOption,
+        group=group,
+        hidden=hidden,
+        metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
+        help=text,
+    )
+
+
+def strata_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--strata`, the fields `by` whose groups are drawn from."""
+    return click.option(
+        "--strata",
+        "by",
+        cls=GroupedOption,
+        group=group,
+        multiple=True,
+        metavar="FIELD[,FIELD]",
+        callback=split_commas,
+        help=(
+            "Draw from each group of studies by these fields, about in proportion to its size. "
+            "Default: study_class."
+        ),
     )
 
 
@@ -717,6 +779,19 @@ def readers_option(
             f"{text}A reader's run of the same reports, from judge readers import, or a folder of "
             "them (repeatable)."
         ),
+    )
+
+
+def rubric_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--rubric`, GREEN by default; `text` says what the rubric is for."""
+    return click.option(
+        "--rubric",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        default="green",
+        show_default=True,
+        help=text,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from judge.cli.options import (
     NEW_FOLDER,
     PATH,
+    FiniteRange,
     GroupedCommand,
     GroupedOption,
     SuggestingGroup,
@@ -20,9 +22,12 @@ from judge.cli.options import (
     model_option,
     out_option,
     output_options,
+    patient_option,
+    prompt_option,
     reader_option,
     renamed,
-    split_commas,
+    require,
+    strata_option,
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import column_option, encoding_option, section_option
@@ -279,32 +284,122 @@ def _print(
         note(f"run folder  {run.path}")
 
 
+_training_option = partial(click.option, cls=GroupedOption, group="Training data")
+
+
 @readers.command(
     "export",
     cls=GroupedCommand,
-    short_help="Make runs of what readers read in the browser.",
-    examples=["judge readers export RUN --out exported"],
-    page="docs/readers.md",
+    short_help="Make runs, or training data, of what readers read.",
+    examples=[
+        "judge readers export RUN --out exported",
+        "judge readers export exported --for-training --out training",
+    ],
+    page="docs/own-judge.md",
 )
-@click.argument("run", type=PATH)
+@click.argument("runs", metavar="RUN...", nargs=-1, type=PATH, required=True)
 @_runs_out_option
 @reader_option("Export the readings of this reader alone.")
+@_training_option(
+    "--for-training",
+    is_flag=True,
+    help=(
+        "Write chat examples to fine-tune a judge on (train.jsonl), and a held-out part that only "
+        "judge gate --judge opens. RUN may also be readers' runs."
+    ),
+)
+@prompt_option(
+    "The prompt that the fine-tuned judge will be asked by. Default: the rubric's own.",
+    group="Training data",
+)
+@_training_option(
+    "--held-out",
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    default=0.3,
+    show_default=True,
+    help="The share of the patients that is held out, all of their studies.",
+)
+@draw_seed_option(default=1, group="Training data")
+@patient_option(group="Training data")
 @output_options(["readers"])
 def export(
     *,
-    run: Path,
+    runs: tuple[Path, ...],
     out: Path,
     reader: str | None,
+    for_training: bool,
+    prompt: str | None,
+    held_out: float,
+    seed: int,
+    patient_field: str | None,
     table: tuple[str, ...],
     form: str,
 ) -> None:
     """Make a run for each reader who read studies of RUN in judge serve.
 
-    Studies that a reader has not finished are left out.
+    Studies that a reader has not finished are left out. With --for-training, the readings become
+    examples for fine-tuning a judge instead.
     """
+    require(
+        for_training,
+        "--for-training",
+        "prompt",
+        "held_out",
+        "seed",
+        "patient_field",
+    )
+    if for_training:
+        _export_for_training(
+            runs,
+            out,
+            reader,
+            prompt=prompt,
+            share=held_out,
+            seed=seed,
+            patient_field=patient_field,
+            form=form,
+            table=table,
+        )
+        return
+    if len(runs) > 1:
+        raise click.UsageError("runs are exported one at a time, but for training")
+    (run,) = runs
     from judge.readers.annotation_store import LAYOUT
 
     _print(_export(run, reader, out), LAYOUT, form, table)
+
+
+def _export_for_training(
+    runs: Sequence[Path],
+    out: Path,
+    reader: str | None,
+    *,
+    prompt: str | None,
+    share: float,
+    seed: int,
+    patient_field: str | None,
+    form: str,
+    table: tuple[str, ...],
+) -> None:
+    """Write the readings of runs, or of readers' runs, as training data, and say what became."""
+    from judge import prompts, rubrics
+    from judge.readers.training import read_all, training_set, write_training_set
+    from judge.tables.training import training_document
+
+    readings, inputs = read_all(runs, reader)
+    name = prompt or rubrics.load(readings[0].rubric).prompt
+    made = training_set(
+        readings,
+        prompts.load(name, os.environ),
+        share=share,
+        seed=seed,
+        patient_field=patient_field,
+        inputs=inputs,
+    )
+    write_training_set(made, out)
+    print_document(training_document(made), form, made.plain(), table)
+    note(f"written to {out}")
 
 
 @readers.command(
@@ -318,17 +413,7 @@ def export(
 @limit_option(
     "How many studies are drawn in all, with those drawn before. Default: show the run's sample."
 )
-@click.option(
-    "--strata",
-    "by",
-    multiple=True,
-    metavar="FIELD[,FIELD]",
-    callback=split_commas,
-    help=(
-        "Draw from each group of studies by these fields, about in proportion to its size. "
-        "Default: study_class."
-    ),
-)
+@strata_option()
 @draw_seed_option()
 @output_options(["sample"])
 def sample(

@@ -57,7 +57,7 @@ class Gate:
     """All checks of a run, with what a reader must know and what made the numbers.
 
     `compared` and `not_compared` are the labels of the rubric's metrics that were, and were not,
-    compared with the earlier run.
+    compared with the earlier run. `between` says whether two runs or two judges were compared.
     """
 
     checks: tuple[Check, ...]
@@ -65,6 +65,7 @@ class Gate:
     signature: str
     compared: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
+    between: Literal["runs", "judges"] = "runs"
 
     @property
     def verdict(self) -> Verdict:
@@ -132,7 +133,7 @@ def gate(
             f"{ids[0]!r} among them: drift is measured on the same reports"
         )
     panel = comparison.panel
-    unread = _unread(compared)
+    unread = unread_studies(compared)
     checks = _limit_checks(compared, unread, floors or {}, ceilings or {})
     if earlier is None:
         return Gate(
@@ -144,7 +145,7 @@ def gate(
     for name, drop in (max_drops or {}).items():
         metric = find(panel.metrics, name)
         named_margins[metric.name] = drop
-    tested, empty = _tested_metrics(panel, metrics, named_margins)
+    tested, empty = tested_metrics(panel, metrics, named_margins)
     margins = {}
     for metric in tested:
         margins[metric.name] = named_margins.get(metric.name, max_drop)
@@ -171,12 +172,37 @@ def gate(
     )
 
 
-def _unread(compared: ComparedRuns) -> Bools:
+def compare_panel(
+    panel: ScoreMatrix,
+    *,
+    margins: Mapping[str, float],
+    unread: Bools,
+    how: Resampling,
+    non_inferior: bool = False,
+) -> list[Check]:
+    """Return a check of each metric of a panel of two: the first against the second.
+
+    `margins` say by metric how much worse the first may be, `unread` which studies were not scored,
+    studies by the two. The verdicts are those of `gate`.
+    """
+    comparer = _Comparer(
+        panel=panel,
+        metrics=panel.metrics,
+        margins=margins,
+        how=how,
+        drift=False,
+        non_inferior=non_inferior,
+    )
+    pairs = compare_pairs(panel, {}, how).pairs
+    return comparer.checks({name: tests[0] for name, tests in pairs.items()}, unread)
+
+
+def unread_studies(compared: ComparedRuns) -> Bools:
     """Return which studies were not scored, studies by runs."""
     return ~np.asarray(compared.aligned.is_scored, dtype=bool)
 
 
-def _tested_metrics(
+def tested_metrics(
     panel: ScoreMatrix, names: Sequence[str], margins: Mapping[str, float]
 ) -> tuple[list[Metric], list[Metric]]:
     """Return the metrics that are compared, and those that would be but have no value at all."""
@@ -305,13 +331,13 @@ def _extreme(
     """
     # The figure of a reciprocal falls as the values of the studies rise.
     at_low = lowest != metric.statistic.is_reversed
-    filled = _filled(panel, metric, unread, {0: at_low})
+    filled = filled_panel(panel, metric, unread, {0: at_low})
     if filled is None:
         return None
     return group_figures(filled).estimates[metric.name][0].value
 
 
-def _filled(
+def filled_panel(
     panel: ScoreMatrix, metric: Metric, unread: Bools, at_low: Mapping[int, bool]
 ) -> ScoreMatrix | None:
     """Return the panel of one metric with values in the place of unread studies.
@@ -424,7 +450,7 @@ class _Comparer:
             name = metric.name
             run_at_low = metric.study_higher_is_better == run_is_worse
             at_low = {0: run_at_low, 1: not run_at_low}
-            filled = _filled(self.panel, metric, unread, at_low)
+            filled = filled_panel(self.panel, metric, unread, at_low)
             if filled is not None:
                 group = compare_pairs(filled, {}, self.how)
                 panels[name] = filled

@@ -137,11 +137,16 @@ def read_of(
 
 
 def draw(
-    columns: Mapping[str, Sequence[Any]], n: int, *, by: Sequence[str], seed: int
+    columns: Mapping[str, Sequence[Any]],
+    n: int,
+    *,
+    by: Sequence[str],
+    seed: int,
+    least: int = LEAST,
 ) -> Sample:
     """Draw `n` studies, or all if there are fewer; `columns` has `study_id` and the fields `by`.
 
-    `LEAST` studies of each stratum come first; each further study is of the stratum with the
+    `least` studies of each stratum come first; each further study is of the stratum with the
     largest N / (2 k + 1), N its size and k its drawn studies (Sainte-Laguë), so that a larger n
     takes no study away. Within a stratum the draw is a simple random sample by a hash of seed and
     id: it depends on no random number generator and not on the order of the studies, so runs of
@@ -152,11 +157,11 @@ def draw(
     members: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for study_id, key in _keys(columns, by).items():
         members[key].append(study_id)
-    least = sum(min(LEAST, len(study_ids)) for study_ids in members.values())
-    if n < least:
+    needed = sum(min(least, len(study_ids)) for study_ids in members.values())
+    if n < needed:
         raise JudgeError(
-            f"{n} is too few for {LEAST} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)}; draw at least {least} with --limit"
+            f"{n} is too few for {least} studies of each of the {len(members)} groups by "
+            f"{', '.join(by)}; draw at least {needed} with --limit"
         )
     places = []
     for study_ids in members.values():
@@ -165,9 +170,9 @@ def draw(
         for k, (rank, study_id) in enumerate(ranked):
             # The first of each stratum come before all turns.
             turn = 0.0
-            if k >= LEAST:
+            if k >= least:
                 turn = (2 * k + 1) / len(study_ids)
-            places.append((min(k, LEAST), turn, rank, study_id))
+            places.append((min(k, least), turn, rank, study_id))
     order = tuple(study_id for *_, study_id in sorted(places)[:n])
     return Sample(seed, tuple(by), _strata(columns, by, order), order)
 

@@ -53,56 +53,95 @@ def difference_interval(
     It is of the studies with a value for both. There is none for fewer than 50 patients or studies,
     and where too few of them differ.
     """
+    pairs = paired_studies(panel, metric)
+    if pairs.n_units < LEAST_UNITS:
+        few = (
+            f"it needs {LEAST_UNITS} {pairs.unit_words} scored in both runs, there are "
+            f"{pairs.n_units}"
+        )
+        return DifferenceInterval(reason=few)
+    if pairs.is_by_study:
+        b, c = pairs.discordant
+        low, high = tango(pairs.n, b, c)
+        return DifferenceInterval(low, high)
+    return studentised(pairs.sums, metric.statistic, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedStudies:
+    """The studies with a value for both of two models, for a paired difference.
+
+    `values` are those of the two, studies by two. `sums` has a row for each patient or study:
+    numerator and denominator of the first figure, then of the second.
+    """
+
+    values: Values
+    sums: Values
+    is_share: bool
+    has_patients: bool
+
+    @property
+    def n(self) -> int:
+        """The number of studies."""
+        return len(self.values)
+
+    @property
+    def n_units(self) -> int:
+        """The number of patients, or of studies where they are independent."""
+        return len(self.sums)
+
+    @property
+    def unit_words(self) -> str:
+        """What is independent, in words."""
+        if self.has_patients:
+            return "patients"
+        return "studies"
+
+    @property
+    def is_by_study(self) -> bool:
+        """Whether the figures are rates of independent studies, compared by their pairs."""
+        return self.is_share and self.n_units == self.n
+
+    @property
+    def discordant(self) -> tuple[int, int]:
+        """How many studies the first model alone, and the second alone, counts."""
+        first_yes, second_yes = self.values.T == 1
+        b = int((first_yes & ~second_yes).sum())
+        c = int((second_yes & ~first_yes).sum())
+        return b, c
+
+
+def paired_studies(panel: ScoreMatrix, metric: Metric) -> PairedStudies:
+    """Return the studies of the first two models of a panel that have a value for both."""
     values = panel.values[metric.name][:, :2]
     per = panel.per.get(metric.name, np.ones_like(values))[:, :2]
     both = ~np.isnan(values).any(axis=1)
     first, second = values[both].T
     first_per, second_per = per[both].T
-    n = int(both.sum())
     clusters = None
-    word = "studies"
     if panel.is_clustered and panel.clusters is not None:
         clusters = panel.clusters[both]
-        word = "patients"
-    units = units_of(clusters, n)
-    n_units = 0
-    if n:
-        n_units = int(units.max()) + 1
-    if n_units < LEAST_UNITS:
-        few = f"it needs {LEAST_UNITS} {word} scored in both runs, there are {n_units}"
-        return DifferenceInterval(reason=few)
-    if metric.is_share and n_units == n:
-        first_yes, second_yes = first == 1, second == 1
-        b = int((first_yes & ~second_yes).sum())
-        c = int((second_yes & ~first_yes).sum())
-        low, high = tango(n, b, c)
-        return DifferenceInterval(low, high)
+    units = units_of(clusters, int(both.sum()))
     columns = np.column_stack([first, first_per, second, second_per])
-    sums = unit_sums(columns, units)
-    return studentised(sums, metric.statistic, draws)
+    return PairedStudies(
+        values=values[both],
+        sums=unit_sums(columns, units),
+        is_share=metric.is_share,
+        has_patients=clusters is not None,
+    )
 
 
-def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
+def tango(n: float, b: float, c: float, z: float = Z_95) -> tuple[float, float]:
     """Return the 95% score interval of a difference (b - c) / n of paired proportions [Tango 1998].
 
     `b` and `c` count the pairs, of `n`, in which the first alone, and the second alone, says yes.
+    Of weighted pairs they are those that these are worth, which may be no whole numbers.
     Its ends are the differences that a score test does not reject at z: their standard error is
     that of the likeliest shares with this difference.
     """
 
     def statistic(difference: float) -> float:
-        # The likeliest share of `c` solves 2n q² + linear q - c difference (1 - difference) = 0.
-        linear = difference * (2 * n - b + c) - b - c
-        discriminant = linear**2 + 8 * n * c * difference * (1 - difference)
-        root = math.sqrt(discriminant)
-        only_second = (root - linear) / (4 * n)
-        variance = n * (2 * only_second + difference * (1 - difference))
-        excess = b - c - n * difference
-        if variance > 0:
-            return excess / math.sqrt(variance)
-        if b - c > n * difference:
-            return math.inf
-        return -math.inf
+        return tango_statistic(difference, n, b, c)
 
     observed = (b - c) / n
     # Where every pair differs one way the interval reaches the end of what is possible.
@@ -112,6 +151,26 @@ def tango(n: int, b: int, c: int, z: float = Z_95) -> tuple[float, float]:
     if b - c < n:
         high = _crossing(statistic, -z, observed, 1.0)
     return low, high
+
+
+def tango_statistic(difference: float, n: float, b: float, c: float) -> float:
+    """Return the score statistic of a difference of paired proportions [Tango 1998].
+
+    It is the excess of the observed difference (b - c) / n over `difference`, in standard errors
+    under the likeliest shares that have this difference.
+    """
+    # The likeliest share of `c` solves 2n q² + linear q - c difference (1 - difference) = 0.
+    linear = difference * (2 * n - b + c) - b - c
+    discriminant = linear**2 + 8 * n * c * difference * (1 - difference)
+    root = math.sqrt(discriminant)
+    only_second = (root - linear) / (4 * n)
+    variance = n * (2 * only_second + difference * (1 - difference))
+    excess = b - c - n * difference
+    if variance > 0:
+        return excess / math.sqrt(variance)
+    if b - c > n * difference:
+        return math.inf
+    return -math.inf
 
 
 def _crossing(
@@ -138,7 +197,7 @@ def studentised(sums: Values, statistic: Statistic, draws: Draws) -> DifferenceI
     """
     different, counts = np.unique(sums, axis=0, return_counts=True)
     n = len(sums)
-    as_it_is = _difference(different, counts[None].astype(float), statistic)
+    as_it_is = difference_and_error(different, counts[None].astype(float), statistic)
     if as_it_is is None:
         return DifferenceInterval(reason=f"a {statistic.kind} has no such interval")
     (observed,), (error,) = as_it_is
@@ -154,7 +213,7 @@ def studentised(sums: Values, statistic: Statistic, draws: Draws) -> DifferenceI
     for start in range(0, total, at_once):
         size = min(at_once, total - start)
         weights = rng.multinomial(n, chances, size=size).astype(float)
-        drawn = _difference(different, weights, statistic)
+        drawn = difference_and_error(different, weights, statistic)
         assert drawn is not None
         differences, errors = drawn
         undefined = np.full(size, np.nan)
@@ -172,11 +231,12 @@ def studentised(sums: Values, statistic: Statistic, draws: Draws) -> DifferenceI
     return DifferenceInterval(low, high)
 
 
-def _difference(
+def difference_and_error(
     rows: Values, weights: Values, statistic: Statistic
 ) -> tuple[Values, Values] | None:
     """Return the difference of two figures and its standard error, for each row of weights.
 
+    `rows` are as in `studentised`, `weights` resamples by rows. The error is by linearisation.
     None for a statistic that is no function of sums.
     """
     n = weights.sum(axis=1)

@@ -668,7 +668,7 @@ def mcnemar(b: int, c: int) -> float:
     return min(1.0, up_to + below)
 
 
-def rate_difference(n: int, b: int, c: int) -> tuple[float, float]:
+def rate_difference(n: float, b: float, c: float) -> tuple[float, float]:
     """Return the 95% interval of a difference (b - c) / n of paired rates.
 
     Wald's with half a study more in each cell [Agresti and Min 2005]: where few studies differ a

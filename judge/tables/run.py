@@ -594,3 +594,15 @@ def sample_document(data: Data) -> Document:
     head = [Column(field) for field in data["by"]]
     head += [Column("studies", kind=Kind.COUNT), Column("drawn", kind=Kind.COUNT)]
     return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])
+
+
+def checks_document(checks: Sequence[Data]) -> Document:
+    """Return what was checked of runs and packs, a row a check."""
+    rows = []
+    for check in checks:
+        result = "holds"
+        if not check["holds"]:
+            result = "FAILS"
+        rows.append((check["of"], check["check"], result, check["found"]))
+    head = [Column("of"), Column("check"), Column("result"), Column("found")]
+    return Document(tables=[Table("checks", "Checks", head, rows)])

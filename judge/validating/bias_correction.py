@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from judge.run_files.summary import RunSummary
 from judge.running.folder import RunFolder
 from judge.signature import short_digest, signature_line
 from judge.stats.agreement import mean_of
-from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values
+from judge.stats.intervals import USUAL_DRAWS, Bools, Codes, Draws, Values
 from judge.stats.prediction_powered import corrected
 from judge.stats.statistic import OfMean, Statistic
 from judge.stats.summary import grouped
@@ -47,6 +48,118 @@ def corrected_summary(
     Raises `JudgeError` for an unknown field, a run of the wrong kind, different texts, no study in
     common, and readings that were not drawn at random.
     """
+    read = read_studies(run, choices, at_random=at_random, patient_field=patient_field)
+    table = read.table
+    patients = read.patients
+    summary = run.regrouped(by, patient_field, draws).plain()
+    blocks = [summary, *summary["rates"]]
+    parts = [list(range(len(table)))]
+    parts += [rows for _, rows in grouped(table, by)]
+    for block, rows in zip(blocks, parts, strict=True):
+        patients_of_rows = None
+        if patients is not None:
+            patients_of_rows = patients[rows]
+        for name, of_figure in read.figures.items():
+            estimate = corrected(
+                judge=of_figure.judge[rows],
+                readers=of_figure.readers[rows],
+                statistic=of_figure.statistic,
+                strata=read.strata[rows],
+                patients=patients_of_rows,
+            )
+            block["statistics"][name]["corrected"] = estimate.plain()
+    notes = list(read.notes)
+    reader_runs: list[dict[str, Any]] = []
+    for reader, n, scored in zip(
+        read.readers, read.n_shared, read.is_read.T, strict=True
+    ):
+        n_elsewhere = len(reader.run.columns([])) - n
+        reader_runs.append(
+            {
+                "reader": reader.name,
+                "run": reader.shown,
+                "signature": reader.run.signature,
+                "n": int(scored.sum()),
+                "n_elsewhere": n_elsewhere,
+            }
+        )
+        if n_elsewhere:
+            studies = counted(n_elsewhere, "study", "studies")
+            notes.append(f"{reader.name} read {studies} that this run does not have")
+    is_read = read.is_read.any(axis=1)
+    n_lost = int((is_read & ~read.is_judged).sum())
+    if n_lost:
+        notes.append(f"{n_lost:,} studies were read but not scored by the judge")
+    readings = {
+        "signature": read.signature,
+        "runs": reader_runs,
+        "n_read": int(is_read.sum()),
+        "drawn": read.sampling,
+        "drawn_by": list(read.sample_by),
+        "several_readers": "averaged",
+        "patient_field": read.patient_field,
+        "not_corrected": dict(read.why_not),
+        "notes": notes,
+    }
+    return RunSummary.model_validate({**summary, "readings": readings})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFigure:
+    """A mean or a rate with the judge's value of each study, and the readers' mean of it."""
+
+    statistic: OfMean
+    judge: Values
+    readers: Values
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadStudies:
+    """A judge's run and the readings of a part of its studies.
+
+    All arrays are in the order of `table`, the run's studies; NaN is not scored, or not read.
+    `figures` are those that can be corrected, by the name of the statistic, and `why_not` says why
+    others cannot. `is_judged` and `is_read` say what the judge and each reader have scored, the
+    latter studies by readers, `n_shared` how many studies of the judge's each reader's run has.
+    `sampling` is `all`, `drawn` or `told`: how the studies were drawn, within the `strata` that
+    `sample_by` names.
+    """
+
+    readers: tuple[Rater, ...]
+    table: pd.DataFrame
+    figures: Mapping[str, ReadFigure]
+    why_not: Mapping[str, str]
+    is_judged: Bools
+    is_read: Bools
+    n_shared: tuple[int, ...]
+    sampling: str
+    sample_by: tuple[str, ...]
+    strata: Codes
+    patient_field: str | None
+    patients: Codes | None
+    notes: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        """One line that names everything that changes a corrected number, beside the run's own."""
+        n_read = int(self.is_read.any(axis=1).sum())
+        return _signature(
+            self.readers,
+            n_read,
+            self.sampling,
+            self.sample_by,
+            self.patient_field,
+        )
+
+
+def read_studies(
+    run: RunFolder,
+    choices: Sequence[RunChoice],
+    *,
+    at_random: bool = False,
+    patient_field: str | None = None,
+) -> ReadStudies:
+    """Return a run's studies with what readers say of them; raises as `corrected_summary` does."""
     if run.reading is not None:
         raise JudgeError(
             f"{run.path} is a reader's run: name the judge's run, and give this one with --readers"
@@ -61,74 +174,37 @@ def corrected_summary(
                 f"{run.path} and {reader.shown} have no study id in common"
             )
     notes = check_texts(runs)
-    values, why_not = _values(runs)
-    if not values:
+    figures, why_not = _figures(runs)
+    if not figures:
         raise JudgeError(
             f"these readings can correct no figure of {run.path}: "
             f"{'; '.join(dict.fromkeys(why_not.values()))}"
         )
     table = run.table().iloc[runs.rows[0]]
-    # The judge's run is the first.
-    is_scored = runs.is_scored
-    is_judged, by_reader = is_scored[:, 0], is_scored[:, 1:]
-    is_read = np.asarray(by_reader.any(axis=1))
-    n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
-    summary = run.regrouped(by, patient_field, draws).plain()
-    blocks = [summary, *summary["rates"]]
-    parts = [list(range(len(table)))]
-    parts += [rows for _, rows in grouped(table, by)]
-    for block, rows in zip(blocks, parts, strict=True):
-        patients_of_rows = None
-        if patients is not None:
-            patients_of_rows = patients[rows]
-        for name, (statistic, judged, read) in values.items():
-            estimate = corrected(
-                judge=judged[rows],
-                readers=read[rows],
-                statistic=statistic,
-                strata=strata[rows],
-                patients=patients_of_rows,
-            )
-            block["statistics"][name]["corrected"] = estimate.plain()
-    reader_runs: list[dict[str, Any]] = []
-    for reader, n, scored in zip(readers, n_shared, by_reader.T, strict=True):
-        n_elsewhere = len(reader.run.columns([])) - n
-        reader_runs.append(
-            {
-                "reader": reader.name,
-                "run": reader.shown,
-                "signature": reader.run.signature,
-                "n": int(scored.sum()),
-                "n_elsewhere": n_elsewhere,
-            }
-        )
-        if n_elsewhere:
-            studies = counted(n_elsewhere, "study", "studies")
-            notes.append(f"{reader.name} read {studies} that this run does not have")
-    n_lost = int((is_read & ~is_judged).sum())
-    if n_lost:
-        notes.append(f"{n_lost:,} studies were read but not scored by the judge")
-    readings = {
-        "signature": _signature(readers, n_read, sampling, sample_by, patient),
-        "runs": reader_runs,
-        "n_read": n_read,
-        "drawn": sampling,
-        "drawn_by": list(sample_by),
-        "several_readers": "averaged",
-        "patient_field": patient,
-        "not_corrected": why_not,
-        "notes": notes,
-    }
-    return RunSummary.model_validate({**summary, "readings": readings})
+    # The judge's run is the first.
+    is_scored = runs.is_scored
+    return ReadStudies(
+        readers=readers,
+        table=table,
+        figures=figures,
+        why_not=why_not,
+        is_judged=is_scored[:, 0],
+        is_read=is_scored[:, 1:],
+        n_shared=tuple(n_shared),
+        sampling=sampling,
+        sample_by=sample_by,
+        strata=strata,
+        patient_field=patient,
+        patients=patients,
+        notes=tuple(notes),
+    )
 
 
-def _values(
-    runs: AlignedRuns,
-) -> tuple[dict[str, tuple[OfMean, Values, Values]], dict[str, str]]:
+def _figures(runs: AlignedRuns) -> tuple[dict[str, ReadFigure], dict[str, str]]:
     """Return each mean and rate with the judge's values and the readers' means, or why not."""
-    by_name: dict[str, tuple[OfMean, Values, Values]] = {}
+    by_name: dict[str, ReadFigure] = {}
     why_not: dict[str, str] = {}
     rubric, *others = [run.rubric for run in runs.runs]
     for statistic in rubric.statistics:
@@ -146,7 +222,7 @@ def _values(
         if columns:
             judge = _study_values(runs, 0, statistic)
             readers = mean_of(np.column_stack(columns))
-            by_name[statistic.name] = (statistic, judge, readers)
+            by_name[statistic.name] = ReadFigure(statistic, judge, readers)
         else:
             why_not[statistic.name] = "; ".join(reasons)
     return by_name, why_not

@@ -250,7 +250,7 @@ def align_raters(
     if note:
         notes.append(note)
     patient, clusters = runs.patients(patient_field) or (None, None)
-    references = _references(runs, clusters)
+    references = reference_numbers(runs, clusters)
     if clusters is not None and len(set(clusters)) == len(clusters):
         patient, clusters = None, None
     severities, grades = _grades(raters, runs)
@@ -328,7 +328,7 @@ def _values(
     return values
 
 
-def _references(
+def reference_numbers(
     runs: AlignedRuns, clusters: NDArray[np.intp] | None
 ) -> NDArray[np.intp]:
     """Number the reference of each study.
