@@ -65,6 +65,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "plan:plan",
             "Plan how many studies and readings a result needs.",
         ),
+        "monitor": (
+            "monitor:monitor",
+            "Judge drafts as they are signed, with charts and alarms.",
+        ),
         "reproduce": (
             "compare:reproduce",
             "Make the figures and tables of a challenge.",
@@ -84,6 +88,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Draw studies for radiologists; import or export what they read.",
         ),
         "stress": ("stress:stress", "Test a judge with known errors."),
+        "passport": (
+            "passport:passport",
+            "Collect what is known of a judge, and whether to trust it.",
+        ),
         "bridge": (
             "bridge:bridge",
             "Restate the figures of a judge that ends on a new judge's scale.",
@@ -92,9 +100,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Keep runs and answers": {
         "runs": (
             "runs:runs",
-            "List, merge, combine, read again, export or delete runs.",
+            "List, merge, combine, read again, verify or delete runs.",
         ),
-        "cite": ("runs:cite", "Write the methods text and the references for a paper."),
+        "cite": (
+            "cite:cite",
+            "Write methods text, references and evidence pack for a paper.",
+        ),
         "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
         "batch": ("cache:batch", "List or cancel the batches of runs."),
     },

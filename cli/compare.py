@@ -18,7 +18,9 @@ from judge.cli.options import (
     align_options,
     allow_option,
     by_option,
+    check_floor_table,
     figures_options,
+    floor_option,
     format_option,
     metric_file_options,
     out_option,
@@ -124,6 +126,7 @@ def check_tests(*, tests: bool, primary: str | None, family: str | None) -> None
         "--model-info",
         "--out",
         "--common",
+        "--floor",
     },
     examples=[
         "judge compare RUN OTHER --by study_class",
@@ -134,8 +137,14 @@ def check_tests(*, tests: bool, primary: str | None, family: str | None) -> None
 )
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...", required=True)
 @comparison_options
+@floor_option(
+    "The folder of judge stress run by the judge of the runs: show its errors on harmless changes "
+    "beside each figure. Repeat it for several rubrics or judges.",
+    multiple=True,
+    group="Statistics",
+)
 @_model_info_option
-@table_option([*BOARD_TABLES, "disagreements"], group="Output")
+@table_option([*BOARD_TABLES, "disagreements", "floor"], group="Output")
 @figures_options(COMPARISON_FIGURES, usual(COMPARISON_FIGURES), group="Output")
 @out_option(
     "With --format rexrank: a CSV of all studies and of each group of --by here.",
@@ -163,6 +172,7 @@ def compare(
     family: Literal["groups", "table", "metric", "all"] | None,
     flips: int | None,
     sort: str | None,
+    floor: tuple[Path, ...],
     model_info: str | None,
     table: tuple[str, ...],
     figures: Path | None,
@@ -179,6 +189,7 @@ def compare(
     """
     from judge.comparing.alignment import choices_of
     from judge.comparing.comparison import compare_runs
+    from judge.comparing.floor import comparison_floor, floor_report
     from judge.comparing.run_arguments import chosen_runs
     from judge.figures.comparison import comparison_figures
     from judge.figures.files import check_figures, draw_figures
@@ -186,11 +197,14 @@ def compare(
     from judge.study.disagreements import NO_JUDGES, judge_disagreements
     from judge.tables.comparison import as_data, comparison_document
     from judge.tables.disagreements import disagreements_table
+    from judge.tables.floor import with_floor
 
     require(form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
     check_tests(tests=tests, primary=primary, family=family)
     require(form == "rexrank", "--format rexrank", "out", "model_info")
     require(figures is not None, "--figures", "only")
+    require(form != "rexrank", f"--format {', '.join(FORMS)}", "floor")
+    check_floor_table(table, has_floor=bool(floor))
     if form == "rexrank" and by and not out:
         raise click.UsageError(
             "--format rexrank with --by writes a CSV a group: add --out DIR"
@@ -218,9 +232,12 @@ def compare(
         notes=chosen.skipped,
         track=tracked,
     )
+    beside = None
+    if floor:
+        beside = comparison_floor(floor, compared, resampling.draws)
     # Files first: whoever reads the output may close it early, as head does.
     if figures:
-        drawn = draw_figures(comparison_figures(comparison, only))
+        drawn = draw_figures(comparison_figures(comparison, only, beside))
         write_drawn(drawn, figures)
     if form == "rexrank":
         from judge.rexrank import as_rexrank, read_model_info, write_rexrank
@@ -241,6 +258,16 @@ def compare(
             of_pairs = disagreements_table(differing, complete=form == "csv")
             document = replace(document, tables=(*document.tables, of_pairs))
         data = as_data(comparison, [run.described() for run in compared.runs])
+        if beside is not None:
+            report = floor_report(comparison, compared, beside)
+            document = with_floor(
+                document,
+                report,
+                by=comparison.by,
+                what="metric",
+                complete=form == "csv",
+            )
+            data["floor"] = report.plain()
         print_document(document, form, data, table)
 
 

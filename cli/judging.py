@@ -123,6 +123,7 @@ def _judge_several(rubric: Rubric, options: RunOptions) -> None:
 
 def _judge(rubric: Rubric, options: RunOptions) -> None:
     """Judge reports as the options of the command say."""
+    from judge.running.coverage import coverage_notes
     from judge.running.folder import RunFolder
     from judge.running.settings import shard_of_settings
     from judge.studies.join import ONLY_IN_PREDS
@@ -147,6 +148,9 @@ def _judge(rubric: Rubric, options: RunOptions) -> None:
     studies = limited(studies, options.limit)
     if not options.judge:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
+    # Before anything is paid for; the run's notes say it again.
+    for said in coverage_notes(session.judged_by(as_asked=True), studies):
+        note(said)
     asked = questions_of(studies, shard, settings.references)
     if options.dry_run:
         forecast(session, asked, in_batches=batches is not None)

@@ -16,7 +16,9 @@ from judge.cli.options import (
     GroupedOption,
     align_options,
     by_option,
+    check_floor_table,
     drawn_at_random_option,
+    floor_option,
     output_options,
     patient_option,
     readers_option,
@@ -198,16 +200,21 @@ def errors(
 @by_option("Group the rates by this field.", default=["study_class"])
 @readers_option("Correct the judge's bias by readers of studies drawn at random. ")
 @drawn_at_random_option()
+@floor_option(
+    "The folder of judge stress run, whose judge is that of RUN: show its errors on harmless "
+    "changes beside each figure, and the figures without as many.",
+)
 @patient_option()
 @resamples_option()
 @seed_option()
-@output_options(RUN_TABLES)
+@output_options([*RUN_TABLES, "floor"])
 def rates(
     *,
     run: Path,
     by: tuple[str, ...],
     readers: tuple[str, ...],
     at_random: bool,
+    floor: Path | None,
     patient_field: str | None,
     resamples: int | None,
     seed: int,
@@ -217,12 +224,19 @@ def rates(
     """Show the rates of RUN again, grouped by any field, without asking a judge.
 
     With --readers each figure is printed beside one with the judge's bias removed, and beside the
-    readers' own; docs/trust.md says when that is valid.
+    readers' own; docs/trust.md says when that is valid. With --floor each figure is printed beside
+    the same judge's on reports that were only reworded; docs/stress.md says what that tells.
     """
     from judge.running.folder import RunFolder
     from judge.stats.intervals import Draws
 
     require(bool(readers), "--readers", "at_random")
+    if floor and readers:
+        raise click.UsageError(
+            "--readers and --floor both correct the figures: give one of them; readers correct "
+            "more, missed errors too"
+        )
+    check_floor_table(table, has_floor=floor is not None)
     opened = RunFolder.open(run)
     draws = Draws(seed, resamples)
     if readers:
@@ -239,4 +253,9 @@ def rates(
         )
     else:
         summary = opened.regrouped(by, patient_field, draws)
-    print_summary(summary, opened.rubric, form, table)
+    report = None
+    if floor is not None:
+        from judge.stress.floor import run_floor
+
+        report = run_floor(opened, summary, floor, draws)
+    print_summary(summary, opened.rubric, form, table, floor=report)

@@ -533,6 +533,27 @@ def out_option(
     )
 
 
+def floor_option(
+    text: str, *, multiple: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--floor`, the folder of a stress test; `text` says what is shown of it."""
+    return click.option(
+        "--floor",
+        cls=GroupedOption,
+        group=group,
+        type=PATH,
+        metavar="FOLDER",
+        multiple=multiple,
+        help=text,
+    )
+
+
+def check_floor_table(tables: Collection[str], *, has_floor: bool) -> None:
+    """Raise `click.UsageError` where the table of the floor is asked for without `--floor`."""
+    if "floor" in tables and not has_floor:
+        raise click.UsageError("--table floor goes with --floor")
+
+
 def limit_option(
     text: str, *, default: int | None = None, group: str = "Options"
 ) -> OptionDecorator:
@@ -573,6 +594,13 @@ def judge_option(text: str, *, group: str = "Options") -> OptionDecorator:
     )
 
 
+def prompt_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--prompt`, a wording of the rubric's question."""
+    return click.option(
+        "--prompt", cls=GroupedOption, group=group, metavar="NAME|FILE", help=text
+    )
+
+
 def base_url_option(
     text: str, *, multiple: bool = True, group: str = "Options"
 ) -> OptionDecorator:
@@ -606,6 +634,20 @@ def draw_seed_option(
         metavar="SEED",
         default=default,
         show_default=default is not None,
+        help=text,
+    )
+
+
+def modality_option(
+    text: str, *, hidden: bool = False, group: str = "Options"
+) -> OptionDecorator:
+    """Return `--modality`, the kind of images that the reports are about."""
+    return click.option(
+        "--modality",
+        cls=GroupedOption,
+        group=group,
+        hidden=hidden,
+        metavar="xr|ct|mr|us|mg|chest-ct|abdomen-ct|brain-mr",
         help=text,
     )
 
@@ -742,6 +784,19 @@ def readers_option(
             f"{text}A reader's run of the same reports, from judge readers import, or a folder of "
             "them (repeatable)."
         ),
+    )
+
+
+def rubric_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--rubric`, GREEN by default; `text` says what the rubric is for."""
+    return click.option(
+        "--rubric",
+        cls=GroupedOption,
+        group=group,
+        metavar="NAME",
+        default="green",
+        show_default=True,
+        help=text,
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judge.comparing.alignment import RunChoice
     from judge.figures.files import DrawnFigures
     from judge.run_files.summary import RunSummary
+    from judge.stress.floor import FloorReport
 
 T = TypeVar("T")
 
@@ -105,16 +106,27 @@ def _facts_table(document: Document) -> Table:
 
 
 def print_summary(
-    summary: RunSummary, rubric: Rubric, form: str, tables: Sequence[str] = ()
+    summary: RunSummary,
+    rubric: Rubric,
+    form: str,
+    tables: Sequence[str] = (),
+    *,
+    floor: FloorReport | None = None,
 ) -> None:
-    """Print the summary of a run."""
+    """Print the summary of a run, with its figures beside a floor where one is given."""
     from judge.tables.run import run_document
 
     if "corrected" in tables and summary.readings is None:
         raise click.UsageError("--table corrected goes with --readers")
     is_complete = form == "csv"
     document = run_document(summary, rubric, complete=is_complete, also=tables)
-    print_document(document, form, summary.plain(), tables)
+    data = summary.plain()
+    if floor is not None:
+        from judge.tables.floor import with_floor
+
+        document = with_floor(document, floor, by=summary.by, complete=is_complete)
+        data["floor"] = floor.plain()
+    print_document(document, form, data, tables)
 
 
 def runs_among(choices: Sequence[RunChoice]) -> tuple[RunChoice, ...]:

@@ -32,9 +32,11 @@ from judge.cli.options import (
     limit_option,
     max_cost_option,
     min_coverage_option,
+    modality_option,
     model_option,
     out_option,
     output_options,
+    prompt_option,
     require,
     shared_options,
 )
@@ -237,10 +239,9 @@ judge_options = shared_options(
             "where MODEL is a Hugging Face name or a folder.",
             group="Judge",
         ),
-        _judge_option(
-            "--prompt",
-            metavar="NAME|FILE",
-            help="The prompt, for judges that read one; judge prompts list names them.",
+        prompt_option(
+            "The prompt, for judges that read one; judge prompts list names them.",
+            group="Judge",
         ),
         base_url_option(
             "The model's server, which speaks OpenAI's protocol (repeatable: several share the "
@@ -462,14 +463,12 @@ run_options = shared_options(
             is_flag=True,
             help="Show the judge nothing but the two reports.",
         ),
-        _studies_option(
-            "--modality",
+        modality_option(
+            "Radiographs, CT, MR, ultrasound or mammograms, some with the region of the body. A "
+            "model is shown examples of these, which the price includes. The built-in judge reads "
+            "chest radiographs only.",
             hidden=True,
-            metavar="xr|ct|mr|us|mg",
-            help=(
-                "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest "
-                "radiographs only."
-            ),
+            group="Reports",
         ),
         judge_options,
         running_options,

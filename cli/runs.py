@@ -1,8 +1,7 @@
-"""`judge runs ...` and `judge cite`: what becomes of runs."""
+"""`judge runs ...`: what becomes of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,19 +11,16 @@ from judge.cli.options import (
     PATH,
     GroupedCommand,
     SuggestingGroup,
-    by_option,
-    format_option,
     out_option,
     output_options,
 )
-from judge.cli.output import emit, note, print_document, print_summary, runs_among
+from judge.cli.output import note, print_document, print_summary
 from judge.cli.run_options import RUN_TABLES
 from judge.tables.document import Document
 from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.run_files.summary import RunSummary
     from judge.running.folder import RunFolder
 
 
@@ -46,7 +42,7 @@ class _RunsGroup(SuggestingGroup):
     page="docs/auditing.md",
 )
 def runs() -> None:
-    """List, join, combine, read again, export or delete runs.
+    """List, join, combine, read again, export, verify or delete runs.
 
     judge runs FOLDER is short for judge runs list FOLDER.
     """
@@ -266,60 +262,33 @@ def delete(*, runs: tuple[Path, ...]) -> None:
         print_document(Document(facts=[("moved to", str(moved_to_trash(path)))]))
 
 
-def _summary_by(run: RunFolder, by: Sequence[str]) -> RunSummary:
-    """Return the summary with the groups that were asked for, by default as it is in the run.
-
-    Intervals by a bootstrap are those of the run's own seed and number of resamples.
-    """
-    summary = run.summary()
-    if not by:
-        return summary
-    if list(by) == ["none"]:
-        return summary.model_copy(update={"rates": []})
-    from judge.stats.intervals import USUAL_DRAWS, Draws
-
-    draws = USUAL_DRAWS
-    if summary.resampling is not None:
-        draws = Draws(summary.resampling.seed, summary.resampling.resamples)
-    return run.regrouped(by, draws=draws)
-
-
-@click.command(
-    "cite",
+@runs.command(
+    "verify",
     cls=GroupedCommand,
-    examples=["judge cite RUN --by study_class --by site"],
-    page="docs/references.md",
+    short_help="Check that runs or evidence packs are as they were written.",
+    examples=["judge runs verify RUN"],
+    page="docs/evidence-pack.md",
 )
-@click.argument("runs", type=PATH, nargs=-1, metavar="RUN...", required=True)
-@by_option(
-    "Give the figures by this field too; none leaves groups out. Default: the fields that the run "
-    "was made with, usually study_class."
-)
-@format_option(
-    ["text", "latex", "bibtex"],
-    text="text has both; latex the methods text, with \\cite; bibtex the references.",
-)
-def cite(*, runs: tuple[Path, ...], by: tuple[str, ...], form: str) -> None:
-    """Write the methods text about each RUN, and the references it cites as BibTeX.
+@click.argument("paths", type=PATH, nargs=-1, metavar="RUN|PACK.zip...", required=True)
+@output_options(["checks"])
+@click.pass_context
+def verify(
+    ctx: click.Context, *, paths: tuple[Path, ...], table: tuple[str, ...], form: str
+) -> None:
+    """Check each RUN or evidence pack: exit code 1 if something is not as it was written.
 
-    The text names reports, rubric, judge and settings, the studies that were scored, the figures
-    with their intervals for all studies and by study class, and the signature, all as the run
-    recorded them.
+    Of a run: the signature, the checksum of each record, the digest of the studies, and the
+    figures, which are computed again. Of a pack (judge cite RUN --pack): the names and the SHA-256
+    of all files, the signatures, and figures and tables, which are computed again from studies.csv.
+    This finds damage and mistakes. Whoever writes a whole run or pack anew can make it pass.
     """
-    from judge import plugins
-    from judge.comparing.alignment import RunChoice
-    from judge.running.folder import RunFolder
-    from judge.tables.citation import citation, citations_text
+    from judge.pack.verification import verified
+    from judge.tables.run import checks_document
 
-    chosen = runs_among([RunChoice(path, str(path)) for path in dict.fromkeys(runs)])
-    opened = [RunFolder.open(run.path) for run in chosen]
-    citations = [
-        citation(
-            run.manifest,
-            _summary_by(run, by),
-            run.rubric,
-            plugins.RUBRICS.packages(run.rubric.name, run.manifest.versions),
-        )
-        for run in opened
-    ]
-    emit(citations_text(citations, form))
+    checks = []
+    for path in paths:
+        checks += verified(path)
+    data = [check.plain() for check in checks]
+    print_document(checks_document(data), form, data, table)
+    if not all(check.holds for check in checks):
+        ctx.exit(1)

@@ -19,6 +19,7 @@ from judge.cli.options import (
     limit_option,
     out_option,
     output_options,
+    rubric_option,
     shared_options,
     split_commas,
 )
@@ -74,12 +75,8 @@ _candidate_options = shared_options(
                 "hostile. Default: all."
             ),
         ),
-        _candidates_option(
-            "--rubric",
-            metavar="NAME",
-            default="green",
-            show_default=True,
-            help="The rubric to judge by, and of forged answers.",
+        rubric_option(
+            "The rubric to judge by, and of forged answers.", group="Candidates"
         ),
     ]
 )

@@ -429,9 +429,11 @@ def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
+def session_of(
+    rubric: str, judge: str, options: Mapping[str, Any], modality: str | None = None
+) -> JudgeSession:
     """Return the session of a judge with some `JudgeOptions`; nothing is asked."""
-    settings = settings_of(rubric, judge, options)
+    settings = settings_of(rubric, judge, options, modality=modality)
     return session_of_settings(
         settings, environ=os.environ, say=_say, cache=options.get("cache")
     )

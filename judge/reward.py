@@ -68,7 +68,9 @@ class Reward(AbstractContextManager["Reward"]):
         values: dict[str, Any] = {"context_fields": (), **options}
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
-        self._session = session_of(rubric, judge, values)
+        self._session = session_of(
+            rubric, judge, values, modality=self._context["modality"]
+        )
         self._thread = BackgroundJudge(self._session)
         self._report = report
         self.measure = reward_of(self._session.rubric, measure)

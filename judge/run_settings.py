@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from judge.modalities import NAMES
 from judge.report_sections import SECTIONS_IN_WORDS
 from judge.types import LEXICON, JudgeError
 
@@ -62,7 +63,9 @@ class StudySettings(_Settings):
     limit: int | None = Field(
         default=None, description="So many studies, drawn at random."
     )
-    modality: str | None = Field(default=None, description="xr, ct, mr, us or mg.")
+    modality: str | None = Field(
+        default=None, description=f"One of {', '.join(NAMES)}."
+    )
 
 
 class ReportSettings(StudySettings):

@@ -19,23 +19,13 @@ class JudgeError(Exception):
     """An error that the user can fix. Its text says what is wrong, where, and what to do."""
 
 
-MODALITIES = {
-    "xr": "chest radiograph",
-    "ct": "CT",
-    "mr": "MRI",
-    "us": "ultrasound",
-    "mg": "mammography",
-}
-"""The kinds of images that reports are about, by their codes, which are near DICOM's."""
-
-
 @dataclass(frozen=True, slots=True)
 class Study:
     """One examination: the radiologist's report, the model's report, and further data.
 
     `class_inferred` marks a class that the lexicon read off the reference; `fields` holds further
     fields of the input. `context` (age, sex, ...), `prior` (the earlier report) and `modality` (a
-    code of `MODALITIES`) are shown to the judge beside the reports.
+    code of `judge.modalities.MODALITIES`) are shown to the judge beside the reports.
     """
 
     study_id: str
@@ -274,12 +264,20 @@ Attribute = Literal[
 """What two reports can differ in about a finding that both have."""
 
 
+Aspect = Literal[
+    "location", "side", "severity", "morphology", "certainty", "comparison"
+]
+"""What a report can say of a finding, other than its size."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportFinding:
     """One abnormal finding of a report, however often it is mentioned.
 
     `severity` is at least that of what the other report says otherwise of it; `partners` are the
-    positions of its matches in the other report, among all findings.
+    positions of its matches in the other report, among all findings. `aspects` are what the report
+    says of it, `sizes` its lengths in millimetres, the longest of each size, and `sentences` those
+    of the report that mention it, from 0.
     """
 
     side: Side
@@ -287,6 +285,9 @@ class ReportFinding:
     severity: Severity
     comes_with_age: bool = False
     partners: tuple[int, ...] = ()
+    aspects: frozenset[Aspect] = frozenset()
+    sizes: frozenset[float] = frozenset()
+    sentences: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +300,20 @@ class AttributeDifference:
     reference: int
     candidate: int
     attribute: Attribute
+    is_negligible: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AspectDifference:
+    """What both reports say of a finding, and say differently.
+
+    `reference` and `candidate` are positions; a negligible difference changes no patient's care.
+    """
+
+    reference: int
+    candidate: int
+    aspect: Aspect
     is_negligible: bool
     text: str
 
@@ -328,3 +343,4 @@ class ReportComparison:
     findings: tuple[ReportFinding, ...] = ()
     differences: tuple[AttributeDifference, ...] = ()
     statements: tuple[Statement, ...] = ()
+    aspect_differences: tuple[AspectDifference, ...] = ()

@@ -2,6 +2,7 @@
 
 `NAME.yaml` is a prompt: `judge.prompts.prompt` explains its keys. `NAME-official.yaml` is a recipe
 for a prompt of other authors, whose text is downloaded: see `judge.prompts.official`.
+`shots/NAME.yaml` has worked examples for a modality: see `judge.prompts.shots`.
 
 In our own wordings all instructions stand in `system`, before what differs from study to study, and
 `user` holds the reports alone: the prefix caches of providers and of vLLM keep the system turn, the
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from judge import plugins, rubrics
 from judge.jsonio import UnreadableYamlError, read_yaml
-from judge.prompts import official
+from judge.prompts import official, shots
 from judge.prompts.prompt import (
     CHAT,
     GREEN,
@@ -54,6 +55,7 @@ __all__ = [
     "names",
     "of_plugins",
     "official",
+    "shots",
 ]
 
 FOLDER = official.FOLDER

@@ -10,16 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import field
 from math import inf
 from string import Template
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
     AliasChoices,
     ConfigDict,
+    Discriminator,
     Field,
+    JsonValue,
+    Tag,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -27,8 +31,9 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 
+from judge.modalities import MODALITIES, NAMES
 from judge.sentences import lines
-from judge.types import MODALITIES, JudgeError, Message, Study
+from judge.types import JudgeError, Message, Study
 
 PAIR = ""
 REPORT = "report"
@@ -67,7 +72,7 @@ _MODALITY = Template(
     "Both reports are of this kind of examination: $words. Judge them as a radiologist who reads "
     "these, also where the instructions above name another."
 )
-_MODALITY_ADVICE = {
+MODALITY_ADVICE = {
     "ct": "Measurements, the level or segment, and the phase of the contrast medium are part of "
     "a finding: one that differs is an error of its size, its place or its description.",
     "mg": "The side, the BI-RADS category, the density of the breasts and the kind and spread of "
@@ -85,6 +90,8 @@ _PRIOR = Template(
     "reference leaves it out, and one that it contradicts is wrong.\n"
     "<<<EARLIER REPORT $mark\n$prior\n$mark EARLIER REPORT>>>"
 )
+DEFAULT = "default"
+"""The key of a prompt's `shots` with the worked examples for all modalities that have no others."""
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -101,11 +108,44 @@ class Shot:
     ] = None
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class ModalityShot:
+    """A worked example for reports of one modality; its texts may be called as those of a `Shot`.
+
+    `reply` is the answer as a text, or as the keys of the rubric's JSON: `judge.prompts.shots`
+    writes these in the form that the prompt asks for.
+    """
+
+    reference: Annotated[
+        str, Field(validation_alias=AliasChoices("reference", "report"))
+    ]
+    reply: str | dict[str, JsonValue]
+    candidate: Annotated[
+        str | None, Field(validation_alias=AliasChoices("candidate", "phrases"))
+    ] = None
+
+
+def _shots_tag(value: object) -> str:
+    return "word" if isinstance(value, str) else "list"
+
+
+ModalityShots: TypeAlias = Annotated[
+    Annotated[Literal["built-in"], Tag("word")]
+    | Annotated[tuple[ModalityShot, ...], Tag("list")],
+    Discriminator(_shots_tag),
+]
+"""The worked examples for a modality: those that come with the program, or the prompt's own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)
 class Prompt:
     """One wording of a rubric's question.
 
-    `shots` are worked examples, `turns` few-shot turns as they are sent. `asks` says what the
+    `shots` are the worked examples that are sent, `modality_shots` those that a file has for each
+    modality: `judge.prompts.shots.for_modality` makes them the `shots` of a prompt, and
+    `shots_for` says of which modalities those are, none for the prompt's usual ones. In a file the
+    key `shots` holds a list, or a list for each modality and the usual one as `default`.
+    `turns` are few-shot turns as they are sent. `asks` says what the
     question is about: two reports by default, `report` (`$report` or `$reference`), or `phrases`
     (`$phrases`, numbered from 1, and `$report`). `reply` says what the wording asks for where a
     rubric has both. `scale`, two numbers that the wording names, is what a score is given on.
@@ -122,6 +162,8 @@ class Prompt:
     user: str
     system: str = ""
     shots: tuple[Shot, ...] = ()
+    modality_shots: Mapping[str, ModalityShots] = field(default_factory=dict)
+    shots_for: tuple[str, ...] = ()
     turns: tuple[Message, ...] = ()
     words: Annotated[int, Field(strict=True, ge=1)] | None = None
     layout: Literal["chat", "green"] = "chat"
@@ -148,7 +190,15 @@ class Prompt:
             raise ValueError(f"unknown modalities {', '.join(sorted(unknown))}")
         if self.scale is not None:
             _check_scale(self.scale, f"{self.system} {self.user}")
-        for shot in self.shots:
+        unknown = self.modality_shots.keys() - {*NAMES}
+        if unknown:
+            raise ValueError(
+                f"shots for unknown modalities {', '.join(sorted(unknown))}; there are: "
+                f"{DEFAULT}, {', '.join(NAMES)}"
+            )
+        if self.is_exact and self.modality_shots:
+            raise ValueError("a wording that models were made for has no shots")
+        for shot in self._own_shots():
             if (shot.candidate is None) != (self.asks == REPORT):
                 raise ValueError(
                     "shots hold the same texts as the question, and a reply"
@@ -162,6 +212,12 @@ class Prompt:
                 "user_in_context", self.user_in_context, {*known, "context"}, required
             )
         return self
+
+    def _own_shots(self) -> Iterator[Shot | ModalityShot]:
+        yield from self.shots
+        for shots in self.modality_shots.values():
+            if not isinstance(shots, str):
+                yield from shots
 
     @property
     def is_exact(self) -> bool:
@@ -215,6 +271,16 @@ class Prompt:
             modality=study.modality,
         )
 
+    @property
+    def example_turns(self) -> tuple[Message, ...]:
+        """The turns of the worked examples, which stand behind the instructions."""
+        turns = []
+        for shot in self.shots:
+            question = self._question(shot.reference, shot.candidate or "")
+            turns.append(Message("user", question))
+            turns.append(Message("assistant", shot.reply))
+        return tuple(turns)
+
     def messages(
         self,
         reference: str,
@@ -227,10 +293,7 @@ class Prompt:
         turns = []
         if self.system:
             turns.append(Message("system", self.system))
-        for shot in self.shots:
-            question = self._question(shot.reference, shot.candidate or "")
-            turns.append(Message("user", question))
-            turns.append(Message("assistant", shot.reply))
+        turns += self.example_turns
         turns += self.turns
         # The context stands in the prompt's own place for it, or before the question.
         inside = _NO_CONTEXT
@@ -247,7 +310,7 @@ class Prompt:
         mark = _mark(reference, candidate, *before, *before.values(), prior or "")
         parts = []
         if modality:
-            advice = (self.modalities or _MODALITY_ADVICE).get(modality, "")
+            advice = (self.modalities or MODALITY_ADVICE).get(modality, "")
             kind = _MODALITY.substitute(words=MODALITIES[modality])
             parts.append(f"{kind} {advice}".rstrip())
         if before:
@@ -286,6 +349,14 @@ class Prompt:
 
 def check(data: object, where: str) -> Prompt:
     """Return the prompt with these keys; raises `JudgeError`, which names all that are wrong."""
+    if isinstance(data, Mapping):
+        for key in ("modality_shots", "shots_for"):
+            if key in data:
+                raise JudgeError(f"{where}: {key}: no key of a prompt; write shots")
+        if isinstance(data.get("shots"), Mapping):
+            shots = dict(data["shots"])
+            usual = shots.pop(DEFAULT, ())
+            data = {**data, "shots": usual, "modality_shots": shots}
     try:
         return _FORM.validate_python(data)
     except ValidationError as error:
@@ -298,7 +369,7 @@ def check(data: object, where: str) -> Prompt:
 
 def _fault_text(fault: ErrorDetails) -> str:
     """Return a fault with the key that it is in, if it is in one."""
-    key = ".".join(map(str, fault["loc"]))
+    key = ".".join(map(str, fault["loc"])).replace("modality_shots", "shots", 1)
     if not key:
         return fault["msg"]
     return f"{key}: {fault['msg']}"

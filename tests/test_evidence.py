@@ -129,7 +129,7 @@ def test_rules_find_nothing_that_is_about_other_reports() -> None:
 
     study = Study("s", REFERENCE, CANDIDATE)
     comparison = lexicon.compare(REFERENCE, CANDIDATE, lexicon.load())
-    for name in ("green", "fineradscore", "crimson", "facts"):
+    for name in ("green", "fineradscore", "crimson", "facts", "attributes"):
         rubric = rubrics.load(name)
         assert rubric.baseline is not None
         assert rubric.render is not None

@@ -19,18 +19,21 @@ from judge.cli import MOVED, main
 from judge.cli.options import FORMS, RENAMED, HelpEnd
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-RUBRICS = {"green", "fineradscore", "crimson", "facts", "counts", "direct"}
+RUBRICS = {
+    *("green", "fineradscore", "crimson", "facts", "counts", "direct"),
+    "attributes",
+}
 TOP = RUBRICS | {
     *("run", "check", "audit", "rates", "errors", "compare", "gate", "reproduce"),
-    "plan",
-    *("metrics", "validate", "readers", "stress", "bridge"),
+    *("metrics", "validate", "readers", "stress", "bridge", "passport", "plan"),
+    "monitor",
     *("runs", "cite", "page", "serve"),
     *("cache", "batch", "prompts", "examples", "doctor"),
 }
 GROUPS = {
     "readers": {"import", "sample", "export"},
     "stress": {"make", "run", "report"},
-    "runs": {"list", "merge", "panel", "rescore", "export", "delete"},
+    "runs": {"list", "merge", "panel", "rescore", "export", "delete", "verify"},
 }
 SHORT = {
     "-b": "--by",
@@ -60,11 +63,12 @@ UNITS = {
     "--max-tokens": "TOKENS",
     "--batch-size": "QUESTIONS",
     "--max-cost": "DOLLARS",
+    "--max-cost-month": "DOLLARS",
     "--seed": "SEED",
     "--draw-seed": "SEED",
 }
 # The list of all commands has a line for each; the commands of rubrics have a heading more.
-MOST_LINES = {"": 56, "RUBRIC": 47}
+MOST_LINES = {"": 57, "RUBRIC": 47}
 OF_A_SCREEN = 45
 
 Named = tuple[str, click.Command]
@@ -337,6 +341,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(EXAMPLES / name, folder)
     shutil.copy(EXAMPLES / "readers" / "readings.csv", folder)
     shutil.copy(EXAMPLES / "experiment.yaml", folder)
+    (folder / "feed.csv").write_text(
+        "id,date,draft,signed\n1,2026-01-05,No effusion.,No effusion.\n", "utf-8"
+    )
     for name in ("preds_alder.json", "preds_birch.json"):
         shutil.copy(EXAMPLES / name, folder)
     refs = str(folder / "refs.json")

@@ -169,7 +169,8 @@ def test_instructions_stand_before_the_reports(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fineradscore", "fineradscore-zeroshot", "crimson", "direct"]
+    "name",
+    ["fineradscore", "fineradscore-zeroshot", "crimson", "direct", "attributes"],
 )
 def test_reasons_are_asked_for_before_verdicts(name: str) -> None:
     system = prompts.load(name).system

@@ -35,6 +35,7 @@ NAMED = (
         "BERTScore",
         "SembScore",
         "CRIMSON",
+        "chest2err",
     ),
 )
 

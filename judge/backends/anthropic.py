@@ -74,28 +74,37 @@ class AnthropicJudge(HostedJudge):
     def conversation(self, request: CompletionRequest) -> dict[str, Any]:
         """Return the instructions, the messages, and the form of the reply as `mode` asks for it.
 
-        The instructions are marked for the prompt cache: they are the same for all studies.
+        The instructions are marked for the prompt cache, and so are the examples for a modality:
+        they are the same for all studies.
         """
         turns = self.turns(self.described(request))
         instructions = "\n\n".join(
             turn.content for turn in turns if turn.role == "system"
         )
-        messages = [
+        messages: list[dict[str, Any]] = [
             {"role": turn.role, "content": turn.content}
             for turn in turns
             if turn.role != "system"
         ]
+        n_examples = self._n_example_turns(request)
+        if n_examples:
+            last = messages[n_examples - 1]
+            last["content"] = [_marked(last["content"])]
         body: dict[str, Any] = {"messages": messages}
         if instructions:
-            marked = {
-                "type": "text",
-                "text": instructions,
-                "cache_control": {"type": "ephemeral"},
-            }
-            body["system"] = [marked]
+            body["system"] = [_marked(instructions)]
         if request.schema is not None and self.mode is Mode.JSON_SCHEMA:
             body[CONFIG] = {"format": self._format(request.schema)}
         return body
+
+    def _n_example_turns(self, request: CompletionRequest) -> int:
+        """Return how many turns of a conversation are examples for a modality."""
+        if self.questions and request.schema is None:
+            return 0  # of which question it is cannot be told
+        prompt = self._prompt_of(request)
+        if not prompt.shots_for:
+            return 0
+        return len(prompt.example_turns)
 
     def _format(self, schema: Mapping[str, object]) -> Mapping[str, object]:
         """Return the form of a reply as a request has it; made once for each schema."""
@@ -115,3 +124,8 @@ class AnthropicJudge(HostedJudge):
         if effort is not None:
             body[CONFIG] = {**body.get(CONFIG, {}), "effort": effort}
         return body
+
+
+def _marked(text: str) -> dict[str, Any]:
+    """Return a text that ends a part which the provider is to keep in its prompt cache."""
+    return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}

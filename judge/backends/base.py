@@ -404,6 +404,8 @@ class JudgeSettings:
         sampling: Further parameters by their name in a request.
         service_tier: What requests are asked to be served as, such as `flex`; None for the
             ordinary way.
+        modality: One of `judge.modalities.NAMES`, whose examples the prompt shows; None for the
+            prompt's usual ones.
         environ: Where keys are looked up.
         say: Tells the user something.
         sends: False where nothing will be sent, so that no key is needed.
@@ -417,6 +419,7 @@ class JudgeSettings:
     reply: str | None = None
     sampling: Mapping[str, object] = field(default_factory=dict)
     service_tier: str | None = None
+    modality: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _text: None
     sends: bool = True

@@ -137,7 +137,7 @@ class Provider:
             "prompt": prompt,
             "reply": reply,
             "form": options.form(rubric, prompt, reply),
-            "questions": options.questions(rubric, prompt, reply, settings.environ),
+            "questions": options.questions(rubric, prompt, reply, settings),
             "servers": Pool(places, model, settings.say, self.connect),
             "key_name": self.key_variable(places[0][0]),
             "max_tokens": limit,

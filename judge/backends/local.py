@@ -419,7 +419,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         name=f"hf:{model}",
         version=f"hf:{files.version},{dtype},{encoder.layout}",
         prompt=prompt,
-        questions=options.questions(rubric, prompt, None, settings.environ),
+        questions=options.questions(rubric, prompt, None, settings),
         encoder=encoder,
         max_tokens=options.max_tokens(model, replace(settings, sampling={})),
         files=files,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from judge import jsonio, prompts, rubrics
 from judge.backends import models
 from judge.backends.base import Form, JudgeSettings
-from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt, official
+from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt, official, shots
 from judge.rubrics import Rubric
 from judge.rubrics.derived import on_scale
 from judge.types import JudgeError
@@ -136,10 +136,15 @@ def prompt_and_reply(
         )
     if reply not in (None, TEXT, STRUCTURED):
         raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
-    usual: str = TEXT
-    if rubric.reply_model is not None and rubric.structured is None:
-        usual = STRUCTURED
-    return prompt, reply or wanted or usual
+    reply = reply or wanted or shots.usual_reply(rubric, prompt)
+    if settings.modality is not None:
+        prompt = shots.for_modality(prompt, rubric, reply, settings.modality)
+        if not prompt.shots_for:
+            sent = "its usual ones are sent" if prompt.shots else "none are sent"
+            settings.say(
+                f"The prompt {prompt.name} has no examples for {settings.modality}: {sent}."
+            )
+    return prompt, reply
 
 
 def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
@@ -165,7 +170,7 @@ def form(rubric: Rubric, prompt: Prompt, reply: str | None) -> Form:
 
 
 def questions(
-    rubric: Rubric, prompt: Prompt, reply: str | None, environ: Mapping[str, str]
+    rubric: Rubric, prompt: Prompt, reply: str | None, settings: JudgeSettings
 ) -> dict[str, tuple[Prompt, Form]]:
     """Return the prompt and the form of each question of `rubric`; `prompt` replaces its like."""
     steps = on_scale(rubric, prompt.scale).steps
@@ -180,7 +185,11 @@ def questions(
     for asks, question in steps.questions.items():
         wording = prompt
         if asks != prompt.asks:
-            wording = load_prompt(rubric, question.prompt, environ)
+            wording = load_prompt(rubric, question.prompt, settings.environ)
+            if settings.modality is not None:
+                wording = shots.for_modality(
+                    wording, rubric, reply or TEXT, settings.modality
+                )
         form: Form = None
         if question.reply_model is not None and reply != TEXT:
             form = question.reply_model()

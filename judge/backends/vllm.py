@@ -520,7 +520,7 @@ def served(
         "name": f"{kind}:{model}",
         "version": version,
         "prompt": prompt,
-        "questions": options.questions(rubric, prompt, forms, settings.environ),
+        "questions": options.questions(rubric, prompt, forms, settings),
         "served_as": model if settings.base_urls else files.source,
         "servers": servers,
         "max_tokens": options.max_tokens(model, settings),

@@ -57,7 +57,7 @@ class Gate:
     """All checks of a run, with what a reader must know and what made the numbers.
 
     `compared` and `not_compared` are the labels of the rubric's metrics that were, and were not,
-    compared with the earlier run.
+    compared with the earlier run. `between` says whether two runs or two judges were compared.
     """
 
     checks: tuple[Check, ...]
@@ -65,6 +65,7 @@ class Gate:
     signature: str
     compared: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
+    between: Literal["runs", "judges"] = "runs"
 
     @property
     def verdict(self) -> Verdict:
@@ -169,6 +170,31 @@ def gate(
         compared=tuple(labels),
         not_compared=tuple(others),
     )
+
+
+def compare_panel(
+    panel: ScoreMatrix,
+    *,
+    margins: Mapping[str, float],
+    unread: Bools,
+    how: Resampling,
+    non_inferior: bool = False,
+) -> list[Check]:
+    """Return a check of each metric of a panel of two: the first against the second.
+
+    `margins` say by metric how much worse the first may be, `unread` which studies were not scored,
+    studies by the two. The verdicts are those of `gate`.
+    """
+    comparer = _Comparer(
+        panel=panel,
+        metrics=panel.metrics,
+        margins=margins,
+        how=how,
+        drift=False,
+        non_inferior=non_inferior,
+    )
+    pairs = compare_pairs(panel, {}, how).pairs
+    return comparer.checks({name: tests[0] for name, tests in pairs.items()}, unread)
 
 
 def unread_studies(compared: ComparedRuns) -> Bools:

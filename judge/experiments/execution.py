@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.experiments.experiment import Experiment, ExperimentSource
-from judge.experiments.matrix import Matrix, PlannedRun, resolve
+from judge.experiments.matrix import Matrix, PlannedRun, SessionKey, resolve
 from judge.experiments.spool import StudySpool
 from judge.files import is_regular
 from judge.plugins import version
@@ -246,7 +246,7 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
         self.notes: list[str] = []
         self.n_studies = 0
         self._environ, self._say, self._cache = environ, say, cache
-        self._quiet: dict[tuple[str, str], JudgeSession] = {}
+        self._quiet: dict[SessionKey, JudgeSession] = {}
         self._spool = StudySpool(plan.folder)
         self._before = Progress(total=0)
         self._session: JudgeSession | None = None
@@ -489,7 +489,7 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
         `RunStoppedError` where all was interrupted, or the money was used up.
         """
         budget = self._counted_budget()
-        sessions: dict[tuple[str, str], JudgeSession] = {}
+        sessions: dict[SessionKey, JudgeSession] = {}
         for runs in _by_session(self.todo):
             # All keys and servers are looked for before the first question is asked.
             sessions[runs[0].asked] = session_of(
@@ -605,7 +605,7 @@ class ExperimentRunner(AbstractContextManager["ExperimentRunner"]):
 
 def _by_session(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:
     """Return the runs of each session together, in their order."""
-    sessions: dict[tuple[str, str], list[PlannedRun]] = {}
+    sessions: dict[SessionKey, list[PlannedRun]] = {}
     for planned in runs:
         sessions.setdefault(planned.asked, []).append(planned)
     return list(sessions.values())

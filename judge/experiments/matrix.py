@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from judge import rubrics
 from judge.experiments.experiment import (
@@ -25,6 +25,9 @@ from judge.types import JudgeError
 
 AXES = ("data", "model", "section", "rubric", "judge")
 """What the runs of an experiment differ in, in the order of a run's name."""
+
+SessionKey: TypeAlias = tuple[str, str, str | None]
+"""What runs have in common that share a session: rubric, judge and modality."""
 
 _JUDGE_LENGTH = 60
 
@@ -56,9 +59,9 @@ class PlannedRun:
         return self.settings.refs
 
     @property
-    def asked(self) -> tuple[str, str]:
-        """The rubric and the judge: runs that have them in common share a session."""
-        return (self.rubric, self.judge)
+    def asked(self) -> SessionKey:
+        """The rubric, the judge and the modality, which decides what the prompt shows."""
+        return (self.rubric, self.judge, self.settings.modality)
 
     @property
     def compared(self) -> tuple[str, str, str]:

@@ -23,6 +23,7 @@ from judge.text import capital, group_value, in_natural_order
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
+    from judge.comparing.floor import ComparisonFloor
     from judge.rubrics.contract import Label
     from judge.stats.intervals import Values
     from judge.stats.significance import Comparison
@@ -35,20 +36,33 @@ _TONE_ORDER = ("critical", "serious", "notable", "mild", None, "good")
 _MAX_DATASETS = 8
 """Each has a matrix, of Pearson's as in ReXrank's papers; of more only the largest have one."""
 _ALL = "all studies"
+_FLOOR = "floor: the judge on harmless changes"
+_FLOOR_CAPTION = (
+    "The upright line is the floor: the same judge's figure on references that were only reworded, "
+    "in which there is no error to find."
+)
 _PERCENTILES = (5, 25, 50, 75, 95)
 """Of the parts of a box plot, from whisker to whisker."""
 
 
-def comparison_figures(comparison: Comparison, only: Sequence[str] = ()) -> FigureSet:
+def comparison_figures(
+    comparison: Comparison,
+    only: Sequence[str] = (),
+    floor: ComparisonFloor | None = None,
+) -> FigureSet:
     """Return the figures of a comparison; models come in the order of its leaderboard.
 
     `only` names some of `COMPARISON_FIGURES`; without it, those that are not drawn on request
-    alone. Raises `JudgeError` for a name of which these runs have nothing to draw.
+    alone. Scores and rates have a mark at each model's `floor`. Raises `JudgeError` for a name of
+    which these runs have nothing to draw.
     """
     figures: list[Figure] = []
     for kind in only or usual(COMPARISON_FIGURES):
         make, needed = _KINDS[kind]
-        made = list(make(comparison))
+        if floor is not None and kind in _BESIDE_FLOOR:
+            made = list(_BESIDE_FLOOR[kind](comparison, floor))
+        else:
+            made = list(make(comparison))
         if only and not made:
             raise JudgeError(f"there is nothing to draw for {kind}: it needs {needed}")
         figures += made
@@ -68,7 +82,9 @@ def _in_order(comparison: Comparison) -> list[str]:
     return [names[model] for model in comparison.order]
 
 
-def _scores(comparison: Comparison) -> Iterable[Figure]:
+def _scores(
+    comparison: Comparison, floor: ComparisonFloor | None = None
+) -> Iterable[Figure]:
     """The mean of each metric that is not a rate, of all studies and of each data set."""
     panel = comparison.panel
     groups = _groups(panel, DATASET_FIELD)
@@ -81,11 +97,17 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
             caption = (
                 f"{title} with its 95% interval; n is the number of scored studies."
             )
-            spec = _dots(comparison, capital(metric.label), groups, {"": metric})
+            if floor is not None:
+                caption += f" {_FLOOR_CAPTION}"
+            spec = _dots(
+                comparison, capital(metric.label), groups, {"": metric}, floor=floor
+            )
             yield Figure(f"scores_{metric.name}", title, caption, spec)
 
 
-def _rates(comparison: Comparison) -> Iterable[Figure]:
+def _rates(
+    comparison: Comparison, floor: ComparisonFloor | None = None
+) -> Iterable[Figure]:
     panel = comparison.panel
     shown = [metric for metric in panel.metrics if metric.rubric and metric.is_share]
     groups = _groups(panel, "study_class")
@@ -99,12 +121,17 @@ def _rates(comparison: Comparison) -> Iterable[Figure]:
                 for m in of_rubric[first : first + 2]
             }
             title = f"Studies with {' or '.join(series)} ({name})"
+            caption = (
+                f"Share of scored {title[0].lower()}{title[1:]}, per model and study class; bars "
+                "are 95% Wilson intervals, n is the number of scored studies."
+            )
+            if floor is not None:
+                caption += f" {_FLOOR_CAPTION}"
             yield Figure(
                 f"rates_{rubric}" + (f"_{first + 1}" if first else ""),
                 title,
-                f"Share of scored {title[0].lower()}{title[1:]}, per model and study class; bars "
-                "are 95% Wilson intervals, n is the number of scored studies.",
-                _dots(comparison, title, groups, series, is_share=True),
+                caption,
+                _dots(comparison, title, groups, series, is_share=True, floor=floor),
             )
 
 
@@ -115,10 +142,12 @@ def _dots(
     series: Mapping[str, Metric],
     *,
     is_share: bool = False,
+    floor: ComparisonFloor | None = None,
 ) -> specs.Spec:
     """Return a panel a group with each model's figures of the metrics in `series`."""
     names, rows = _names(comparison), []
     for group_name, group in groups:
+        studies = _studies_of(comparison.panel, group)
         cells = {
             label: group.estimates[metric.name] for label, metric in series.items()
         }
@@ -127,16 +156,19 @@ def _dots(
             n += [estimate.n or 0 for estimate in estimates]
         panel = f"{group_name}, n {count_range(n)}"
         for label, estimates in cells.items():
-            for name, estimate in zip(names, estimates, strict=True):
+            for model, estimate in enumerate(estimates):
                 row: specs.Row = {
                     "panel": panel,
-                    "name": name,
+                    "name": names[model],
                     "series": label,
                     "value": estimate.value,
                     "low": estimate.low,
                     "high": estimate.high,
                     "n": estimate.n,
                 }
+                if floor is not None:
+                    found = floor.of(series[label], model, studies)
+                    row["floor"] = found and found.value.value
                 rows.append(row)
     return specs.dots(
         title,
@@ -146,7 +178,19 @@ def _dots(
         series=list(series),
         axis="with 95% intervals",
         is_share=is_share,
+        floor=_FLOOR if any(row.get("floor") is not None for row in rows) else "",
     )
+
+
+def _studies_of(panel: ScoreMatrix, group: Group) -> list[str] | None:
+    """Return the studies of a group, None for that of all."""
+    if not group.key:
+        return None
+    studies = []
+    for row, study_id in enumerate(panel.study_ids):
+        if all(panel.fields[name][row] == value for name, value in group.key.items()):
+            studies.append(study_id)
+    return studies
 
 
 def _boxes(comparison: Comparison) -> Iterable[Figure]:
@@ -372,3 +416,9 @@ _KINDS: dict[str, tuple[Callable[[Comparison], Iterable[Figure]], str]] = {
     "boxes": (_boxes, "a metric that is not a rate, and scored studies"),
 }
 """How each of `COMPARISON_FIGURES` is drawn, and what it needs."""
+
+_BESIDE_FLOOR: dict[str, Callable[[Comparison, ComparisonFloor], Iterable[Figure]]] = {
+    "scores": _scores,
+    "rates": _rates,
+}
+"""Those that have a mark at the floor."""

@@ -91,6 +91,8 @@ CONFIG: Spec = {
     },
     "facet": {"spacing": _SPACING},
 }
+_UPRIGHT = "M-0.15,-1L0.15,-1L0.15,1L-0.15,1Z"
+"""An upright line, as the symbol of a legend."""
 _NAMES_AXIS = {"ticks": False, "domain": False, "labelPadding": _LABEL_PADDING}
 
 
@@ -104,12 +106,14 @@ def dots(
     series: Sequence[str] = ("",),
     ranges: str = "",
     is_share: bool = False,
+    floor: str = "",
 ) -> Spec:
     """Return values with their intervals: a row a name, a panel a group, a mark a series.
 
     `rows` have panel, name, series, value, low and high; value is None where there is none. The
     low and high of the series `ranges` are no interval: they are drawn as a broad pale band.
-    The axis of shares is 0 to 100%; that of others is what the values take.
+    `floor` is what an upright line at the `floor` of each row is called, which is None where there
+    is none. The axis of shares is 0 to 100%; that of others is what the values take.
     """
     x: Spec = {
         "type": "quantitative",
@@ -142,8 +146,25 @@ def dots(
     ]
     if ranges:
         layers.insert(0, _layer(band, place | ends, f"{has_ends} && {is_range}"))
+    if floor:
+        layers.insert(0, _floor_marks(floor, place, x))
     body = _in_panels(panels, layers)
     return _figure(title, rows, body, subtitle=axis, width=_beside(names))
+
+
+def _floor_marks(label: str, place: Spec, x: Spec) -> Spec:
+    """Return an upright line at the floor of each row, with a legend of its own."""
+    # Lines of two series in one row lie below each other.
+    height = 12
+    if "yOffset" in place:
+        height = 7
+    mark = {"type": "tick", "thickness": 1.8, "size": height}
+    legend = {"symbolType": _UPRIGHT, "symbolFillColor": INK, "symbolStrokeWidth": 0}
+    # A channel without another use carries the legend; the line is opaque.
+    named = {"datum": label, "type": "nominal", "title": None, "legend": legend}
+    named["scale"] = {"domain": [label], "range": [1]}
+    encoding = place | {"x": x | {"field": "floor"}, "opacity": named}
+    return _layer(mark, encoding, "isValid(datum.floor)")
 
 
 def stacks(

@@ -77,6 +77,30 @@ def page_file(
     yield f'<script type="module">{RESULTS.script}</script>\n</body>\n</html>\n'
 
 
+def static_page(title: str, body: Iterable[str]) -> Iterator[str]:
+    """Yield a page without scripts as one file; `body` is HTML, and `title` plain text."""
+    heading = html.escape(title)
+    yield (
+        f'{MARK}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f'style-src {source_hash(RESULTS.style)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{heading}</title>\n<style>{RESULTS.style}</style>\n</head>\n<body>\n"
+        f'<header class="top"><h1>{heading}</h1></header>\n<main>\n'
+    )
+    yield from body
+    yield "</main>\n</body>\n</html>\n"
+
+
+def facts_list(facts: Iterable[tuple[str, str]]) -> str:
+    """Return facts, each a label and a text, as HTML."""
+    entries = "".join(
+        f"<div><dt>{html.escape(label)}</dt><dd><bdi>{html.escape(value)}</bdi></dd></div>"
+        for label, value in facts
+    )
+    return f'<dl class="facts">{entries}</dl>\n'
+
+
 def as_json(value: object) -> bytes:
     """Return a value as JSON, half a surrogate pair as `?`; raises ValueError for NaN.
 

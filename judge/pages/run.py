@@ -40,7 +40,8 @@ from judge.pages.models import (
     value_filter,
 )
 from judge.pages.study import AskedMessage, AskedQuestion, run_study
-from judge.prompts import official
+from judge.prompts import STRUCTURED, TEXT, official
+from judge.prompts.shots import for_modality
 from judge.rubrics.contract import Facet, Measure, Rubric, Tally, Tone
 from judge.rubrics.questions import split_answers
 from judge.run_files.summary import RunSummary
@@ -111,7 +112,7 @@ class AskedQuestions:
         settings = run.manifest.settings
         given = str(settings.prompt if settings else None)
         for asked in run.manifest.prompts:
-            prompt = _prompt_with(asked.digest, (asked.name, given))
+            prompt = _prompt_with(asked.digest, (asked.name, given), run)
             if prompt is not None:
                 self._prompts[prompt.asks] = prompt
             else:
@@ -163,8 +164,11 @@ class AskedQuestions:
             coming = steps.coming(study, known)
 
 
-def _prompt_with(digest: str, sources: Iterable[str]) -> Prompt | None:
-    """Return the prompt of a digest, from the first of the sources that has it."""
+def _prompt_with(digest: str, sources: Iterable[str], run: RunFolder) -> Prompt | None:
+    """Return the prompt of a digest, from the first of the sources that has it.
+
+    A run that names a modality was asked with its examples.
+    """
     built_in = (*prompts.names(), *official.recipes())
     for source in sources:
         # The run may come from elsewhere: a pipe that it names is not waited for. A folder
@@ -176,6 +180,11 @@ def _prompt_with(digest: str, sources: Iterable[str]) -> Prompt | None:
             prompt = prompts.load(source, os.environ)
             if prompt.digest == digest:
                 return prompt
+            for modality in run.manifest.modality:
+                for reply in (STRUCTURED, TEXT):
+                    shown = for_modality(prompt, run.rubric, reply, modality)
+                    if shown.digest == digest:
+                        return shown
     return None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from judge.files import cannot_write, check_writable, write_html
-from judge.pages.bundle import MARK, RESULTS, source_hash
+from judge.pages.bundle import MARK, facts_list, static_page
 from judge.pages.run import write_page
 from judge.running.folder import RunFolder
 from judge.tables.run import run_document
@@ -54,28 +54,16 @@ def write_site(
     else:
         write_html(comparison, out / COMPARISON, MARK)
     index = out / INDEX
-    pieces = _index(runs, has_comparison=comparison is not None)
+    pieces = static_page("Runs", _index(runs, has_comparison=comparison is not None))
     write_html(pieces, index, MARK)
     return index
 
 
 def _index(runs: Mapping[str, RunFolder], *, has_comparison: bool) -> Iterator[str]:
-    yield (
-        f'{MARK}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f'style-src {source_hash(RESULTS.style)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Runs</title>\n<style>{RESULTS.style}</style>\n</head>\n<body>\n"
-        '<header class="top"><h1>Runs</h1></header>\n<main>\n'
-    )
     if has_comparison:
         yield f'<p><a href="{COMPARISON}">Comparison of the models</a></p>\n'
     for name, run in runs.items():
         document = run_document(run.summary(), run.rubric)
-        facts = "".join(
-            f"<div><dt>{html.escape(label)}</dt><dd><bdi>{html.escape(value)}</bdi></dd></div>"
-            for label, value in document.head
-        )
         title = html.escape(document.title)
-        yield f'<h2><a href="{quote(name)}">{title}</a></h2>\n<dl class="facts">{facts}</dl>\n'
-    yield "</main>\n</body>\n</html>\n"
+        yield f'<h2><a href="{quote(name)}">{title}</a></h2>\n'
+        yield facts_list(document.head)

@@ -25,7 +25,7 @@ from judge.stats.sample_size import LEAST_PILOT, MOST, Need, least_units
 from judge.stats.scores import ScoreMatrix
 from judge.text import counted
 from judge.types import JudgeError
-from judge.validating.validation import cost_of
+from judge.validating.validation import cost_of_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ def _dollars(runs: Sequence[ComparedRun]) -> float | None:
     """Return the price of a study in all runs, None where one of them has no known price."""
     total = 0.0
     for run in runs:
-        price = Estimate.read(cost_of(run.run)["dollars_per_1000"])
+        price = Estimate.read(cost_of_run(run.run)["dollars_per_1000"])
         if price.value is None:
             return None
         total += price.value / 1000

@@ -325,11 +325,12 @@ def write_runs(
     *,
     model: str | None = None,
     section: str | None = None,
+    is_held_out: bool = False,
 ) -> list[RunFolder]:
     """Write the run of each reader below `out`, all of them at once.
 
     `model` is by default the field `model` where it is the same for all studies, else the name of
-    the file with the candidates.
+    the file with the candidates. Runs that are held out are marked: `RunFolder.open` refuses them.
     """
     by_folder = {
         f"reader-{safe_name(one.reader, 60, keeps='._')}": one for one in readings
@@ -347,8 +348,15 @@ def write_runs(
                 rubrics.load(reader.rubric), reader.lacks, reader.own_categories
             )
             studies = _study_set(reader, inputs, rubric, model, section)
-            _write_run(place / folder, layout, reader, studies, rubric)
-    return [RunFolder.open(out / folder) for folder in by_folder]
+            _write_run(
+                place / folder,
+                layout,
+                reader,
+                studies,
+                rubric,
+                is_held_out=is_held_out,
+            )
+    return [RunFolder.open_any(out / folder) for folder in by_folder]
 
 
 def _study_set(
@@ -408,6 +416,8 @@ def _write_run(
     readings: Readings,
     studies: StudySet,
     rubric: Rubric,
+    *,
+    is_held_out: bool,
 ) -> None:
     class_source = readings.class_source
     left_out = readings.left_out
@@ -433,6 +443,8 @@ def _write_run(
     )
     if readings.sample is not None:
         reading = reading.model_copy(update={"sample": readings.sample})
+    if is_held_out:
+        reading = reading.model_copy(update={"held_out": True})
     identity = RunIdentity(
         rubric=rubric.name,
         rubric_version=str(rubric.version),

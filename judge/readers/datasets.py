@@ -27,7 +27,7 @@ def read(
     Raises `JudgeError` for an unknown layout, and for files that are of none or of several.
     """
     if name != AUTO and name not in LAYOUTS:
-        names = ", ".join((*LAYOUTS, AUTO, "readings"))
+        names = ", ".join((*LAYOUTS, "pairs", AUTO, "readings"))
         raise JudgeError(f"unknown layout {name!r}; there are: {names}")
     files = [open_file(source, encoding) for source in sources]
     contents = {file.sha256 for file in files}

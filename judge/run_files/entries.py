@@ -91,13 +91,14 @@ class ReadingEntry(Part):
     """How a reader used the rubric; `sample` is there where the studies were drawn at random.
 
     `lacks` has what the reader was not asked for, each with the reason; `own` the categories that
-    the reader added.
+    the reader added. `held_out` marks readings that only a gate between judges opens.
     """
 
     layout: str
     lacks: dict[str, str]
     own: list[str]
     sample: SampleEntry | None = None
+    held_out: bool = False
 
 
 class InputEntry(Part):

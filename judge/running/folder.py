@@ -80,9 +80,20 @@ class RunFolder:
     def open(cls, path: str | Path) -> Self:
         """Open the run in a folder.
 
-        Raises `JudgeError` for a folder without a run, and for a manifest that is not as judge
-        writes it, whose file and field the error names.
+        Raises `JudgeError` for a folder without a run, for a manifest that is not as judge writes
+        it, whose file and field the error names, and for readings that are held out.
         """
+        run = cls.open_any(path)
+        if run.is_held_out:
+            # Whoever tunes a judge would look, tune on what was seen, and report it as unseen.
+            raise JudgeError(
+                f"{path} is held out: only judge gate --judge NEW --against OLD --readers opens it"
+            )
+        return run
+
+    @classmethod
+    def open_any(cls, path: str | Path) -> Self:
+        """Open the run in a folder, also readings that are held out; raises as `open` else does."""
         folder = Path(path)
         return cls(folder, read_manifest(folder))
 
@@ -127,6 +138,11 @@ class RunFolder:
     def reading(self) -> ReadingEntry | None:
         """How a reader used the rubric, None for a run of a judge."""
         return self.manifest.reading
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether these are readings that only a gate between judges opens."""
+        return self.reading is not None and self.reading.held_out
 
     @property
     def combined(self) -> Aggregation | None:

@@ -12,7 +12,7 @@ from statistics import mean
 from typing import Any
 
 from judge import backends, rubrics
-from judge.prompts import STRUCTURED
+from judge.prompts import STRUCTURED, Prompt
 from judge.running.asking import Exchange, coming, recall
 from judge.running.cost import Prices, longest_usage, prompt_texts
 from judge.running.session import JudgeSession
@@ -31,7 +31,8 @@ class Forecast:
     `answer_tokens` is the mean of the newest answers in the cache, or, where `is_of_examples`, of
     answers to the example studies; the worst are the longest answers, each asked again as often as
     it may be. `further` requests may follow from the answers, in no other number. `prompts` counts
-    requests by their tokens, `longest` the worst by theirs.
+    requests by their tokens, `longest` the worst by theirs. `shown` is the prompt whose worked
+    examples for a modality each request has; None where there are none.
     """
 
     prices: Prices
@@ -47,6 +48,7 @@ class Forecast:
     most_out: int = 0
     prompts: Counter[int] = field(default_factory=Counter)
     longest: Counter[Usage] = field(default_factory=Counter)
+    shown: Prompt | None = None
 
     def add(self, request: CompletionRequest, times: int) -> None:
         """Count a request that may be asked so many times."""
@@ -99,6 +101,37 @@ class Forecast:
         }
         return self.prices.dollars_of_all(requests)
 
+    @property
+    def examples(self) -> str | None:
+        """What the worked examples for a modality add to the price, in words; None without any.
+
+        It is included in all prices, and at the full price of a token: what the provider takes off
+        for a prompt that it has in its cache is not foretold.
+        """
+        if self.shown is None or not self.requests:
+            return None
+        n_characters = sum(len(turn.content) for turn in self.shown.example_turns)
+        tokens = n_characters // _CHARACTERS_A_TOKEN
+        text = (
+            f"{len(self.shown.shots)} for {', '.join(self.shown.shots_for)}: about {tokens:,} of "
+            "the tokens in per request"
+        )
+        with_them: Counter[Usage] = Counter()
+        without: Counter[Usage] = Counter()
+        for n_tokens, n in self.prompts.items():
+            with_them[Usage(n_tokens, 0)] += n
+            without[Usage(max(0, n_tokens - tokens), 0)] += n
+        dollars = self.prices.dollars_of_all(with_them)
+        rest = self.prices.dollars_of_all(without)
+        if dollars is None or rest is None:
+            return f"{text}, cost unknown"
+        added = dollars - rest
+        per_10_000 = 10_000 * added / self.requests
+        return (
+            f"{text}, ${added:,.2f} of the cost (${per_10_000:,.2f} per 10,000 requests; less "
+            "where the provider caches prompts)"
+        )
+
     def facts(self, concurrency: int | None) -> dict[str, str]:
         """Return it in words; `concurrency` is None for questions that are asked in batches."""
 
@@ -120,6 +153,7 @@ class Forecast:
                 ", with answers as long as the built-in judge's to the example studies; a model "
                 "that explains itself or reasons writes more (--limit 50 tells)"
             )
+        examples = self.examples
         return {
             "requests": f"{self.requests:,} ({spared})",
             **({"further": further} if self.further else {}),
@@ -127,6 +161,7 @@ class Forecast:
             if concurrency
             else "in batches, within a day",
             "tokens in": f"about {self.prompt_tokens:,}",
+            **({"examples": examples} if examples else {}),
             "typical": typical,
             "worst": f"{most}, {cost(self.most_out, self.dollars)}",
         }
@@ -150,6 +185,8 @@ def forecast(
     prices = Prices.of(judge, in_batches=in_batches)
     known = cache.answer_tokens(session.kind)
     expected = Forecast(prices, known)
+    if judge.prompt is not None and judge.prompt.shots_for and steps is None:
+        expected.shown = judge.prompt
     if known is None:
         expected.answer_tokens, expected.is_of_examples = _example_tokens(session), True
     keys: set[str] = set()

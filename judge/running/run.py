@@ -35,6 +35,7 @@ from judge.run_files.identity import RunIdentity
 from judge.run_files.manifest import ManifestFields, RunManifest
 from judge.run_files.summary import RunSummary
 from judge.run_settings import DEFAULT_BY, RunSettings
+from judge.running.coverage import coverage_notes
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.judging import judge_set
 from judge.running.progress import PASSING, Progress, ProgressListener
@@ -141,7 +142,10 @@ def run(
         several = SeveralReferences(studies, references)
         studies, rubric = several.asked, several.rubric(rubric)
     asked = studies
-    about_input = input_notes(judge, whole)
+    about_input = [
+        *input_notes(judge, whole),
+        *coverage_notes(session.judged_by(as_asked=True), whole),
+    ]
 
     def identified(*, as_asked: bool = False) -> RunIdentity:
         return session.identity(

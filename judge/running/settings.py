@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.backends import JudgeSettings
+from judge.modalities import modality_named
 from judge.rubrics import Rubric
 from judge.run_settings import ReportSettings, RunSettings
 from judge.running.policy import RequestPolicy
@@ -63,6 +64,9 @@ def judge_settings(
     reply = None
     if settings.reply != "auto":
         reply = settings.reply
+    modality = None
+    if settings.modality is not None:
+        modality = modality_named(settings.modality)
     return JudgeSettings(
         prompt=settings.prompt,
         base_url=tuple(settings.base_url),
@@ -71,6 +75,7 @@ def judge_settings(
         reply=reply,
         sampling=settings.parameters,
         service_tier=settings.service_tier,
+        modality=modality,
         environ=environ,
         say=say,
         sends=sends,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from judge.modalities import modality_named
 from judge.report_sections import WHOLE_REPORT
 from judge.rubrics import Rubric
 from judge.running.asking import COMPOSED
@@ -62,6 +63,9 @@ def studies_of(
     if any(given.prior for given in inputs):
         prior = _PRIOR
         fields[prior] = one_type([given.prior for given in inputs])
+    modality = None
+    if settings.modality is not None:
+        modality = modality_named(settings.modality)
     n_studies = len(inputs)
     studies = StudySet(
         study_ids=tuple(given.id or str(row + 1) for row, given in enumerate(inputs)),
@@ -72,7 +76,7 @@ def studies_of(
         full_references=tuple(given.reference for given in inputs),
         section=section,
         fields=fields,
-        judge_context=JudgeContext(shown, prior, settings.modality),
+        judge_context=JudgeContext(shown, prior, modality),
     )
     return AskedStudies(studies=studies, unjudged=unjudged)
 

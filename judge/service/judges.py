@@ -178,6 +178,7 @@ def run_settings(question: QuestionSettings, service: ServiceSettings) -> RunSet
     return RunSettings(
         rubric=question.rubric,
         judge=question.judge,
+        modality=question.modality,
         max_tokens=question.max_tokens,
         temperature=question.temperature,
         reply=question.reply,

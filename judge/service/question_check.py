@@ -7,6 +7,7 @@ import os
 from judge.backends import Judge
 from judge.backends.hosted import HostedJudge
 from judge.run_settings import RunSettings
+from judge.running.coverage import coverage_notes
 from judge.running.forecast import forecast
 from judge.running.run import input_notes
 from judge.running.session import JudgeSession
@@ -44,7 +45,10 @@ def check(
         n_studies=len(studies),
         n_unjudged=len(asked.unjudged),
         n_empty_candidates=len(part.empty_candidates),
-        notes=input_notes(judge, part),
+        notes=[
+            *input_notes(judge, part),
+            *coverage_notes(session.judged_by(as_asked=True), part),
+        ],
         requests=requests,
         studies=[_shown(asked, row) for row in range(len(studies))],
     )

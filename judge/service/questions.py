@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from judge.modalities import ModalityName
 from judge.report_sections import SECTIONS_IN_WORDS, WHOLE_REPORT
 from judge.stats.summary import OutcomeName
 from judge.studies.load import to_id
@@ -127,8 +128,9 @@ class QuestionSettings(BaseModel):
         default=WHOLE_REPORT,
         description=f"{SECTIONS_IN_WORDS}: what is judged of reports with headings.",
     )
-    modality: Literal["xr", "ct", "mr", "us", "mg"] | None = Field(
-        default=None, description="The kind of images that the reports are about."
+    modality: ModalityName | None = Field(
+        default=None,
+        description="The kind of images that the reports are about; a model is shown examples.",
     )
     max_tokens: int | None = Field(
         default=None, ge=1, le=1_000_000, description="The longest answer in tokens."

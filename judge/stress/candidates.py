@@ -15,8 +15,6 @@ from judge import rubrics
 from judge.files import ANOTHER, atomic_folder, entries_of, replacing
 from judge.stress.error_injection import ERROR_KINDS, ErrorKind
 from judge.stress.report_edits import (
-    AREAS,
-    FINDINGS,
     PATTERNS,
     SYNONYMS,
     Change,
@@ -30,7 +28,14 @@ from judge.stress.report_edits import (
     has,
     match_case,
 )
-from judge.stress.rewording import slips, spelled_numbers, terse, verbose
+from judge.stress.rewording import (
+    converted_units,
+    slips,
+    spelled_numbers,
+    terse,
+    verbose,
+)
+from judge.stress.sectional import error_options
 from judge.studies import read_pair
 from judge.studies.columns import FIELD_NAMES, KNOWN_NAMES, NamedFields
 from judge.studies.input_table import InputPair
@@ -78,7 +83,10 @@ def _reordered(report: Reference, draw: SeededChoice) -> Change:
         text = sentence.text
         if text[-1] not in ".!?":
             text += "."
-        if blocks and (PATTERNS["leans"].match(text) or has("rest", text)):
+        is_about_earlier = PATTERNS["leans"].match(text) or has("rest", text)
+        if report.is_sectional and has("lesion_again", text):
+            is_about_earlier = True
+        if blocks and is_about_earlier:
             blocks[-1] += f" {text}"
         else:
             blocks.append(text)
@@ -100,7 +108,9 @@ def _bulleted(report: Reference, _draw: SeededChoice) -> Change:
 
 
 def _check_plain(report: Reference) -> None:
-    if has("marked", report.text):
+    # `L4-L5: ...` heads sentences too; a radiograph has no such levels.
+    has_levels = report.is_sectional and ":" in report.text
+    if has("marked", report.text) or has_levels:
         raise NotApplicable("it has headings or items")
 
 
@@ -183,13 +193,24 @@ _UNCHANGED = (
         does="Two letters swapped in up to three words.",
         make=slips,
     ),
+    Perturbation(
+        name="converted_units",
+        group="unchanged",
+        does="Sizes in cm instead of mm, and the reverse: the same sizes.",
+        make=converted_units,
+    ),
 )
-# A contradiction leaves the right sentence in place: it does not add up with other errors.
-_COMBINED = sorted(ERROR_KINDS.keys() - {"contradicted"})
+_SECTIONAL_ONLY = ("count_changed", "unit_changed")
+# A contradiction leaves the right sentence in place: it does not add up with other errors. The
+# errors of CT and MR alone come last: on radiographs the draw is that of earlier versions.
+_COMBINED = (
+    *sorted(ERROR_KINDS.keys() - {"contradicted", *_SECTIONAL_ONLY}),
+    *_SECTIONAL_ONLY,
+)
 
 
 def _inject(kind: ErrorKind, report: Reference, draw: SeededChoice) -> Injection:
-    options = list(kind.options(report))
+    options = error_options(kind, report)
     if not options:
         raise NotApplicable(kind.why_not)
     return draw.shuffled(options)[0]
@@ -217,7 +238,7 @@ def _injections(
     others: list[tuple[str, Injection]] = []
     for name in names:
         draw_of_kind = SeededChoice(draw.seed, draw.study, f"errors 0 {name}")
-        options = draw_of_kind.shuffled(ERROR_KINDS[name].options(report))
+        options = draw_of_kind.shuffled(error_options(ERROR_KINDS[name], report))
         if options:
             yield name, options[0]
             others += [(name, option) for option in options[1:]]
@@ -231,28 +252,26 @@ def _first_error(report: Reference, draw: SeededChoice) -> Change:
     raise NotApplicable("no error could be put in")
 
 
-_FINDINGS = {finding.name: finding for finding in FINDINGS}
-
-
 def _several_errors(n: int, report: Reference, draw: SeededChoice) -> Change:
     """Make `n` errors that have nothing to do with each other; one more adds to the same ones.
 
     Each is of another finding and in another sentence: no two can be taken for one, and none
     undoes another. A sentence stays as it is, so that there is still a report.
     """
+    findings = report.vocabulary.named
     chosen: list[Injection] = []
     touched: set[int] = set()
     made_up = ""
     for name, (edits, error) in _injections(report, draw):
-        finding = _FINDINGS[error.finding]
+        finding = findings[error.finding]
         sentences = _sentences_of(report, edits)
         if sentences & touched or len(touched | sentences) >= len(report.sentences):
             continue
-        if any(finding.is_kin(_FINDINGS[other.finding]) for _, other in chosen):
+        if any(finding.is_kin(findings[other.finding]) for _, other in chosen):
             continue
         # Beside a made-up finding nothing else is said of its area, "cardiomediastinal" included:
         # two of one area could be read as one disease, and a normal area contradicts it.
-        if name == "added" and _is_spoken_of(finding.area, report.text + made_up):
+        if name == "added" and _is_spoken_of(report, finding.area, made_up):
             continue
         if any(_do_clash(report, edits, other) for other, _ in chosen):
             continue
@@ -273,10 +292,10 @@ def _several_errors(n: int, report: Reference, draw: SeededChoice) -> Change:
     return tuple(every_edit), tuple(error for _, error in chosen)
 
 
-def _is_spoken_of(area: str, text: str) -> bool:
-    """Whether a text has a word of an area, or one that such a word is a part of."""
-    anywhere = AREAS[area].pattern.removeprefix(r"\b")
-    return re.search(anywhere, text, re.IGNORECASE) is not None
+def _is_spoken_of(report: Reference, area: str, made_up: str) -> bool:
+    """Whether a report, with what is made up, has a word of an area, or one that it is part of."""
+    anywhere = report.vocabulary.areas[area].pattern.removeprefix(r"\b")
+    return re.search(anywhere, report.text + made_up, re.IGNORECASE) is not None
 
 
 def _sentences_of(report: Reference, edits: Sequence[Edit]) -> set[int]:
@@ -454,11 +473,13 @@ class Attempt:
             return line | {"made": False, "why_not": self.why_not}
         errors = []
         for error in self.errors:
-            plain = {
+            plain: dict[str, object] = {
                 "finding": error.finding,
                 "categories": list(error.categories),
                 "significance": error.significance,
             }
+            if error.before is not None:
+                plain |= {"before": error.before, "after": error.after}
             errors.append(plain)
         return line | {
             "made": True,
@@ -472,7 +493,7 @@ def attempts(
 ) -> Iterator[Attempt]:
     """Yield what becomes of each perturbation of each study, which seed, id and name decide."""
     for study in studies:
-        report = Reference(study.reference)
+        report = Reference(study.reference, _modality(study))
         for perturbation in perturbations:
             try:
                 draw = SeededChoice(seed, study.study_id, perturbation.name)
@@ -490,6 +511,13 @@ def attempts(
                 fields=_fields(study, perturbation, errors),
                 errors=errors,
             )
+
+
+def _modality(study: Study) -> str | None:
+    modality = study.fields.get("modality")
+    if modality is None:
+        return None
+    return str(modality)
 
 
 def _applied(
@@ -528,6 +556,9 @@ def _fields(
         truths = [",".join(sorted(error.categories)) for error in errors]
         fields["truth"] = BETWEEN.join(truths)
         fields["significance"] = BETWEEN.join(error.significance for error in errors)
+    if errors and all(error.before is not None for error in errors):
+        fields["before"] = BETWEEN.join(str(error.before) for error in errors)
+        fields["after"] = BETWEEN.join(str(error.after) for error in errors)
     if perturbation.base:
         fields["base"] = f"{study.study_id}/{perturbation.base}"
     return fields

@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from judge.stress.report_edits import (
-    AREAS,
     DEGREES,
-    FINDINGS,
     LEVELS,
-    NORMAL,
     PATTERNS,
     TIPS,
     TURNED,
@@ -22,7 +19,6 @@ from judge.stress.report_edits import (
     Sentence,
     StressFinding,
     addition,
-    findings_in,
     has,
     match_case,
     removal,
@@ -31,7 +27,7 @@ from judge.stress.report_edits import (
 _KINDS = r"(?:(?:focal|acute|large|definite|suspicious|pulmonary|visible|significant|displaced) )*"
 FACTOR = 2
 """How much larger a measurement becomes; one of 5 cm or more becomes so much smaller."""
-_OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
+OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
 _FRACTURES = {"fracture", "old fracture"}
 _BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
 _MM = {"mm": 1, "cm": 10}
@@ -57,7 +53,7 @@ ERROR_KINDS: dict[str, ErrorKind] = {}
 """The kinds of errors by name, in the order in which they are printed."""
 
 
-def _error_kind(
+def error_kind(
     name: str, *, description: str, why_not: str
 ) -> Callable[[Options], Options]:
     """Make an `ErrorKind` of the function that yields its options."""
@@ -71,9 +67,10 @@ def _error_kind(
     return register
 
 
-def _error(
+def error_of(
     finding: StressFinding, *categories: str, is_doubtful: bool = False
 ) -> InjectedError:
+    """Return an error about a finding, in these categories; the finding says what it is worth."""
     return InjectedError(
         categories,
         finding.name,
@@ -82,7 +79,7 @@ def _error(
     )
 
 
-def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
+def only_match(sentence: Sentence, *names: str) -> re.Match[str] | None:
     """Return what the patterns of these names find, None unless that is one place."""
     matches: list[re.Match[str]] = []
     for name in names:
@@ -92,91 +89,107 @@ def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
     return matches[0]
 
 
-def _replaced(sentence: Sentence, match: re.Match[str], after: str) -> tuple[Edit]:
+def replaced(sentence: Sentence, match: re.Match[str], after: str) -> tuple[Edit]:
+    """Return the edit that puts a word in the place of another, in its case."""
     start, end = match.span()
-    edit = _edit(sentence, start, end, match_case(after, match[0]))
+    edit = edit_of(sentence, start, end, match_case(after, match[0]))
     return (edit,)
 
 
-def _edit(sentence: Sentence, start: int, end: int, after: str) -> Edit:
+def edit_of(sentence: Sentence, start: int, end: int, after: str) -> Edit:
+    """Return the edit of a part of a sentence, in capitals where the sentence is."""
     if sentence.text.isupper():
         after = after.upper()
     return Edit(sentence.start + start, sentence.start + end, after)
 
 
 def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
-    return (_edit(sentence, 0, len(sentence.text), after),)
+    return (edit_of(sentence, 0, len(sentence.text), after),)
 
 
-def _is_mentioned_once(report: Reference, finding: StressFinding) -> bool:
+def is_mentioned_once(report: Reference, finding: StressFinding) -> bool:
+    """Whether one sentence of the report mentions a finding, or another that may be the same."""
     n = 0
     for sentence in report.sentences:
-        n += any(map(finding.is_kin, findings_in(sentence.text)))
+        n += any(map(finding.is_kin, report.findings_in(sentence.text)))
     return n == 1
 
 
-def _sentences_on_one_finding(
+def sentences_on_one_finding(
     report: Reference,
 ) -> Iterator[tuple[Sentence, StressFinding]]:
     """Yield the sentences that alone mention a finding, mention no other and do not deny it."""
     for sentence in report.sentences:
-        known = findings_in(sentence.text)
+        known = report.findings_in(sentence.text)
         if len(known) != 1 or has("negated", sentence.text):
             continue
         finding = known[0]
-        if _is_mentioned_once(report, finding):
+        if is_mentioned_once(report, finding):
             yield sentence, finding
 
 
-def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, StressFinding]]:
+def plain_statements(report: Reference) -> Iterator[tuple[Sentence, StressFinding]]:
     """Yield the sentences that say of one finding that it is there, and no more."""
-    for sentence, finding in _sentences_on_one_finding(report):
+    for sentence, finding in sentences_on_one_finding(report):
         text = sentence.text
         says_more = has("further", text) or has("compares", text)
+        # `L4-L5: ...` heads the sentences after it.
+        is_needed = ":" in text or leans_on(report, sentence)
+        if report.is_sectional and is_needed:
+            continue
         if not says_more and not has("hedged", text):
             yield sentence, finding
 
 
-@_error_kind(
+def leans_on(report: Reference, sentence: Sentence) -> bool:
+    """Whether the next sentence says more of what this one says, as `It measures 12 mm` does."""
+    after = report.sentences.index(sentence) + 1
+    if after == len(report.sentences):
+        return False
+    text = report.sentences[after].text
+    return PATTERNS["leans"].match(text) is not None or has("lesion_again", text)
+
+
+@error_kind(
     "removed",
     description="A finding is left out.",
     why_not=_PLAIN,
 )
 def _removed(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _plain_statements(report):
+    for sentence, finding in plain_statements(report):
         if not finding.is_device and len(report.sentences) > 1:
-            yield (removal(report, sentence),), _error(finding, "b")
+            yield (removal(report, sentence),), error_of(finding, "b")
 
 
-@_error_kind(
+@error_kind(
     "added",
     description="A finding is made up.",
     why_not="the reference speaks of every area of the chest",
 )
 def _added(report: Reference) -> Iterator[Injection]:
-    for finding in FINDINGS:
-        is_spoken_of = AREAS[finding.area].search(report.text)
+    for finding in report.vocabulary.findings:
+        is_spoken_of = report.vocabulary.areas[finding.area].search(report.text)
         is_named = finding.pattern.search(report.text)
-        if finding.affirmed and not is_spoken_of and not is_named:
-            yield (addition(report, finding.affirmed),), _error(finding, "a")
+        if report.can_have(finding) and not is_spoken_of and not is_named:
+            yield (addition(report, str(finding.affirmed)),), error_of(finding, "a")
 
 
-@_error_kind(
+@error_kind(
     "denied",
     description="A finding of the reference is denied.",
     why_not=_PLAIN,
 )
 def _denied(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _plain_statements(report):
+    for sentence, finding in plain_statements(report):
         if not finding.denied:
             continue
         after = match_case(finding.denied, sentence.text).rstrip(".")
         if sentence.text.endswith("."):
             after += "."
-        yield _rewritten(sentence, after), _error(finding, "b")
+        yield _rewritten(sentence, after), error_of(finding, "b")
 
 
-@_error_kind(
+@error_kind(
     "affirmed",
     description="A finding that is denied is affirmed.",
     why_not="no denied finding that can be affirmed",
@@ -186,7 +199,7 @@ def _affirmed(report: Reference) -> Iterator[Injection]:
         after = match_case(str(finding.affirmed), sentence.text)
         if others:
             after = f"{lead}{_listed(others)}. {after}"
-        yield _rewritten(sentence, after), _error(finding, "a")
+        yield _rewritten(sentence, after), error_of(finding, "a")
 
 
 def _listed(items: list[str]) -> str:
@@ -208,71 +221,71 @@ def _deniable(
         if match is None or has("hedged", sentence.text):
             continue
         items = PATTERNS["between"].split(match["items"])
-        known = [_finding_of(item) for item in items]
+        known = [_finding_of(report, item) for item in items]
         if not all(known) and len(items) > 1:
             continue
         for at, finding in enumerate(known):
-            if finding is None or not finding.affirmed:
+            if finding is None or not report.can_have(finding):
                 continue
             kin = [other for other in known if other and finding.is_kin(other)]
-            if len(kin) != 1 or not _is_mentioned_once(report, finding):
+            if len(kin) != 1 or not is_mentioned_once(report, finding):
                 continue
             # "The lungs are clear" would contradict an opacity.
-            normal = NORMAL.get(finding.area)
+            normal = report.vocabulary.normal.get(finding.area)
             if normal is not None and normal.search(report.text):
                 continue
             others = [*items[:at], *items[at + 1 :]]
             yield sentence, match["lead"], others, finding
 
 
-def _finding_of(item: str) -> StressFinding | None:
+def _finding_of(report: Reference, item: str) -> StressFinding | None:
     """Return the finding that an item of a list names, alone or with a usual adjective."""
-    for finding in findings_in(item):
+    for finding in report.findings_in(item):
         pattern = rf"{_KINDS}(?:{finding.pattern.pattern})"
         if re.fullmatch(pattern, item.strip(), re.I):
             return finding
     return None
 
 
-@_error_kind(
+@error_kind(
     "side_swapped",
     description="A finding is on the other side.",
     why_not="no sentence puts one known finding on one side",
 )
 def _side_swapped(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _sentences_on_one_finding(report):
-        side = _only(sentence, "side", "letter")
+    for sentence, finding in sentences_on_one_finding(report):
+        side = only_match(sentence, "side", "letter")
         if side and not has("no_side", sentence.text):
-            after = _OTHER_SIDE[side[0].lower()]
-            error = _error(finding, "c", is_doubtful=finding.is_device)
-            yield _replaced(sentence, side, after), error
+            after = OTHER_SIDE[side[0].lower()]
+            error = error_of(finding, "c", is_doubtful=finding.is_device)
+            yield replaced(sentence, side, after), error
 
 
-@_error_kind(
+@error_kind(
     "level_changed",
     description="A finding is in another lobe or level.",
     why_not="no known finding is in one lobe or level",
 )
 def _level_changed(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _sentences_on_one_finding(report):
+    for sentence, finding in sentences_on_one_finding(report):
         # Devices, basal and hilar findings are in no other lobe.
         if finding.is_device or finding.low or "hilar" in sentence.text.lower():
             continue
-        level = _only(sentence, "level")
+        level = only_match(sentence, "level")
         if level:
             after = LEVELS[level[0].lower()]
-            error = _error(finding, "c", is_doubtful=True)
-            yield _replaced(sentence, level, after), error
+            error = error_of(finding, "c", is_doubtful=True)
+            yield replaced(sentence, level, after), error
 
 
-@_error_kind(
+@error_kind(
     "severity_changed",
     description="A finding is graver or milder.",
     why_not="no known finding is of a degree that can change",
 )
 def _severity_changed(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _sentences_on_one_finding(report):
-        degree = _only(sentence, "degree")
+    for sentence, finding in sentences_on_one_finding(report):
+        degree = only_match(sentence, "degree")
         if degree is None or finding.is_device or has("grown", sentence.text):
             continue
         if not _is_degree_of(finding, sentence.text, degree):
@@ -281,7 +294,7 @@ def _severity_changed(report: Reference) -> Iterator[Injection]:
         for word in others.values():
             if finding.sized:
                 word = _BY_SIZE.get(word, word)
-            yield _replaced(sentence, degree, word), _error(finding, "d")
+            yield replaced(sentence, degree, word), error_of(finding, "d")
 
 
 _MOST_BETWEEN = 3
@@ -299,13 +312,13 @@ def _is_degree_of(finding: StressFinding, text: str, degree: re.Match[str]) -> b
     return len(words_between) <= _MOST_BETWEEN
 
 
-@_error_kind(
+@error_kind(
     "measurement_changed",
     description=f"A measurement is {FACTOR} times as large, or half as large.",
     why_not="no known finding is measured once, in mm or cm",
 )
 def _measurement_changed(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _sentences_on_one_finding(report):
+    for sentence, finding in sentences_on_one_finding(report):
         text = sentence.text
         if finding.is_device or has("compares", text):
             continue
@@ -316,18 +329,18 @@ def _measurement_changed(report: Reference) -> Iterator[Injection]:
         in_mm = [float(n[1]) * _MM[n[2].lower()] for n in numbers]
         factor: float = FACTOR
         # Twice as large would be larger than what is seen in a chest.
-        if max(in_mm) >= _LARGE_MM:
+        if max(in_mm) >= LARGE_MM:
             factor = 1 / FACTOR
         edits: list[Edit] = []
         for number in numbers:
-            edits += _replaced(sentence, number, _times(number[1], factor))
-        yield tuple(edits), _error(finding, "d", is_doubtful=True)
+            edits += replaced(sentence, number, times(number[1], factor))
+        yield tuple(edits), error_of(finding, "d", is_doubtful=True)
 
 
-_LARGE_MM = 50
+LARGE_MM = 50
 
 
-def _times(number: str, factor: float) -> str:
+def times(number: str, factor: float) -> str:
     """Return a number times a factor, with its own decimals, or with one where it needs one."""
     value = float(number) * factor
     _, _, decimals = number.partition(".")
@@ -337,7 +350,7 @@ def _times(number: str, factor: float) -> str:
     return f"{value:.{digits}f}"
 
 
-@_error_kind(
+@error_kind(
     "acuity_changed",
     description="An old fracture is acute, or the reverse.",
     why_not="no fracture is called acute or old",
@@ -345,21 +358,21 @@ def _times(number: str, factor: float) -> str:
 def _acuity_changed(report: Reference) -> Iterator[Injection]:
     of_fractures = []
     for sentence in report.sentences:
-        names = {finding.name for finding in findings_in(sentence.text)}
+        names = {finding.name for finding in report.findings_in(sentence.text)}
         if names & _FRACTURES:
             of_fractures.append((sentence, names))
     for sentence, names in of_fractures:
-        acuity = _only(sentence, "acute")
+        acuity = only_match(sentence, "acute")
         is_plain = not has("negated", sentence.text) and names <= _FRACTURES
         if acuity and is_plain and len(of_fractures) == 1:
             after = "acute"
             if acuity[0].lower() == "acute":
                 after = "old"
             error = InjectedError(("d", "a", "b"), "fracture", is_significant=True)
-            yield _replaced(sentence, acuity, after), error
+            yield replaced(sentence, acuity, after), error
 
 
-@_error_kind(
+@error_kind(
     "device_changed",
     description="The tip of a device is in a wrong place, or the device is left out.",
     why_not="no sentence says of one known device alone that it is there",
@@ -368,13 +381,13 @@ def _device_changed(report: Reference) -> Iterator[Injection]:
     moved = [*_tip_moved(report)]
     yield from moved
     if not moved and len(report.sentences) > 1:
-        for sentence, device in _plain_statements(report):
+        for sentence, device in plain_statements(report):
             if device.is_device:
-                yield (removal(report, sentence),), _error(device, "b")
+                yield (removal(report, sentence),), error_of(device, "b")
 
 
 def _tip_moved(report: Reference) -> Iterator[Injection]:
-    for sentence, device in _sentences_on_one_finding(report):
+    for sentence, device in sentences_on_one_finding(report):
         text = sentence.text
         if not device.is_device or not has("tip", text):
             continue
@@ -382,7 +395,7 @@ def _tip_moved(report: Reference) -> Iterator[Injection]:
         if len(wrong_places) == 1:
             match, to = wrong_places[0]
             error = InjectedError(("c",), device.name, is_significant=True)
-            yield (_edit(sentence, *match.span(), to),), error
+            yield (edit_of(sentence, *match.span(), to),), error
 
 
 def _wrong_places(device: StressFinding, text: str) -> list[tuple[re.Match[str], str]]:
@@ -399,29 +412,31 @@ def _wrong_places(device: StressFinding, text: str) -> list[tuple[re.Match[str],
     return places
 
 
-@_error_kind(
+@error_kind(
     "comparison_changed",
     description="A comparison is turned, left out or made up.",
     why_not="no comparison that can change",
 )
 def _comparison_changed(report: Reference) -> Iterator[Injection]:
-    options = [*_turned(report), *_left_out(report)]
+    options = [*_turned(report), *comparison_left_out(report)]
     yield from options
     if not options and not has("compares", report.text):
-        yield from _made_up(report)
+        yield from comparison_made_up(report)
 
 
-def _made_up(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _plain_statements(report):
+def comparison_made_up(report: Reference) -> Iterator[Injection]:
+    """Yield findings that are said to be unchanged, of a report that compares nothing."""
+    for sentence, finding in plain_statements(report):
         if not finding.is_device and finding.denied and sentence.text.endswith("."):
             end = len(sentence.text) - 1
-            edit = _edit(sentence, end, end, ", unchanged since the prior study")
+            edit = edit_of(sentence, end, end, ", unchanged since the prior study")
             yield (edit,), InjectedError(("e",), finding.name)
 
 
-def _left_out(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _sentences_on_one_finding(report):
-        match = _only(sentence, "adjective", "after_noun", "again")
+def comparison_left_out(report: Reference) -> Iterator[Injection]:
+    """Yield findings of which it is no longer said that they are unchanged."""
+    for sentence, finding in sentences_on_one_finding(report):
+        match = only_match(sentence, "adjective", "after_noun", "again")
         if match is None:
             continue
         start, end = match.span()
@@ -431,16 +446,16 @@ def _left_out(report: Reference) -> Iterator[Injection]:
         if has("compares", rest) or has("more", rest) or has("open", before.rstrip()):
             continue
         if before:
-            edit = _edit(sentence, start, end, "")
+            edit = edit_of(sentence, start, end, "")
         else:
             # The next word begins the sentence.
-            edit = _edit(sentence, start, end + 1, after[0].upper())
+            edit = edit_of(sentence, start, end + 1, after[0].upper())
         yield (edit,), InjectedError(("f",), finding.name)
 
 
 def _turned(report: Reference) -> Iterator[Injection]:
-    for sentence, finding in _sentences_on_one_finding(report):
-        match = _only(sentence, "turn")
+    for sentence, finding in sentences_on_one_finding(report):
+        match = only_match(sentence, "turn")
         if match is None or finding.is_device:
             continue
         word = match[0].lower()
@@ -451,20 +466,20 @@ def _turned(report: Reference) -> Iterator[Injection]:
                 continue
         elif not has("in_time", sentence.text):
             continue
-        error = _error(finding, "e", "f", is_doubtful=True)
-        yield _replaced(sentence, match, TURNED[word]), error
+        error = error_of(finding, "e", "f", is_doubtful=True)
+        yield replaced(sentence, match, TURNED[word]), error
 
 
-@_error_kind(
+@error_kind(
     "contradicted",
     description="The opposite is said too.",
     why_not="no plain sentence affirms or denies one known finding",
 )
 def _contradicted(report: Reference) -> Iterator[Injection]:
-    deniable = [finding for _, finding in _plain_statements(report) if finding.denied]
+    deniable = [finding for _, finding in plain_statements(report) if finding.denied]
     for finding in deniable:
         edit = addition(report, str(finding.denied))
-        yield (edit,), _error(finding, "b", "a", is_doubtful=True)
+        yield (edit,), error_of(finding, "b", "a", is_doubtful=True)
     if not deniable:
         for *_, finding in _deniable(report):
-            yield (addition(report, str(finding.affirmed)),), _error(finding, "a")
+            yield (addition(report, str(finding.affirmed)),), error_of(finding, "a")

@@ -216,7 +216,8 @@ def _units(run: RunFolder, columns: Frame, table: Frame) -> Codes:
 
 def _is_true(truths: pd.Series, categories: Iterable[str]) -> Frame:
     """Return for each candidate which categories are right for its error."""
-    letters = truths.fillna("").astype(str).str.split(",")
+    # Without any truth the column is one of numbers, all missing.
+    letters = truths.astype(object).fillna("").astype(str).str.split(",")
     columns: dict[str, list[bool]] = {}
     for name in categories:
         columns[name] = [name in truth for truth in letters]
@@ -265,7 +266,7 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
         runs = [runs]
     opened: list[RunFolder] = []
     for source in runs:
-        opened += _open(source)
+        opened += open_runs(source)
     opened.sort(key=lambda run: run.repeat)
     if not opened:
         raise JudgeError("name a run, or a folder of judge stress")
@@ -286,7 +287,17 @@ def stress_figures(runs: RunLike | Sequence[RunLike]) -> StressFigures:
     return _report([read_answers(run) for run in opened], _not_made(runs, opened))
 
 
-def _open(source: RunLike) -> list[RunFolder]:
+def reworded(table: Frame) -> Frame:
+    """Return the candidates that say the same as their reference in other words or another form."""
+    is_unchanged = table["group"] == "unchanged"
+    return table[is_unchanged & (table["change"] != IDENTICAL)]
+
+
+def open_runs(source: RunLike) -> list[RunFolder]:
+    """Return the runs in a folder of `judge stress run`, or the run that it is.
+
+    Raises `JudgeError` for a folder with neither.
+    """
     if isinstance(source, RunFolder):
         return [source]
     manifests = sorted(Path(source, RUNS).glob(f"*/{MANIFEST}"))
@@ -343,8 +354,6 @@ def _report(
         "n_units": table["unit"].nunique(),
     }
     errors = table[table["group"] == "error"]
-    is_unchanged = table["group"] == "unchanged"
-    reworded = table[is_unchanged & (table["change"] != IDENTICAL)]
     several = table[table["group"] == "several"]
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -361,7 +370,7 @@ def _report(
         "several": _by_change(first, "several", "change", _several),
         "several_all": _several(first, several),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
-        "false_alarms_all": _alarms(first, reworded),
+        "false_alarms_all": _alarms(first, reworded(table)),
         "stability": _stability(repeats),
         "hostile": _changed_by_hostile(first),
         "hostile_all": _by_change(first, "hostile", "change", _hostile),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from judge.stress.measurements import measurements
 from judge.stress.report_edits import (
-    FINDINGS,
+    RADIOGRAPHS,
     REWORDINGS,
+    SECTIONS,
     Change,
     Edit,
     NotApplicable,
@@ -153,6 +155,18 @@ def _in_words(number: str) -> str:
     return words
 
 
+def converted_units(report: Reference, _draw: SeededChoice) -> Change:
+    """Write sizes in the other unit: `a 12 mm nodule` as `a 1.2 cm nodule`."""
+    edits: list[Edit] = []
+    for sentence in report.sentences:
+        for size in measurements(sentence.text):
+            start, end, after = size.put(sentence.text, size.converted())
+            edits.append(Edit(sentence.start + start, sentence.start + end, after))
+    if not edits:
+        raise NotApplicable("no size in mm or cm")
+    return tuple(edits), ()
+
+
 def slips(report: Reference, draw: SeededChoice) -> Change:
     """Swap two letters within up to three long words, of which none decides what is said."""
     words: list[tuple[int, str]] = []
@@ -188,4 +202,5 @@ def _slipped(word: str, draw: SeededChoice) -> str | None:
 
 
 def _is_a_finding(word: str) -> bool:
-    return any(finding.pattern.fullmatch(word) for finding in FINDINGS)
+    known = (*RADIOGRAPHS.findings, *SECTIONS.findings)
+    return any(finding.pattern.fullmatch(word) for finding in known)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from judge import jsonio
+from judge.modalities import code_of, modality_named
 from judge.signature import random_rank
 from judge.studies.columns import as_text, find_column, normalise_name
 from judge.studies.input_table import InputFile
 from judge.text import says_nothing
-from judge.types import MODALITIES, JudgeError, Study
+from judge.types import JudgeError, Study
 
 CONTEXT_FIELDS = (
     "context",
@@ -41,7 +42,6 @@ CONTEXT_FIELDS = (
 )
 """Names of fields that describe the patient and the examination."""
 
-_DICOM = {"cr": "xr", "dx": "xr", "mri": "mr"}
 # ReXrank's context is one text, "Age:50-60.Gender:M.Indication: ... Comparison: ...". Its parts are
 # joined without a blank, so that "Indication:coughComparison: None." is two of them.
 _NAMES = (
@@ -70,7 +70,10 @@ _NOT_KNOWN = {"inf", "-inf", "unknown"}
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """The fields that the judge is shown beside the two reports, and their modality."""
+    """The fields that the judge is shown beside the two reports, and their modality.
+
+    `modality` is one of `judge.modalities.NAMES`; a study has its code alone.
+    """
 
     context: tuple[str, ...] = ()
     prior: str | None = None
@@ -89,7 +92,10 @@ class JudgeContext:
         prior = None
         if self.prior:
             prior = prior_report(fields[self.prior])
-        return {"context": context, "prior": prior, "modality": self.modality}
+        code = None
+        if self.modality is not None:
+            code = code_of(self.modality)
+        return {"context": context, "prior": prior, "modality": code}
 
     @property
     def shown(self) -> dict[str, list[str]]:
@@ -139,13 +145,7 @@ def attach_context(
                 f"the field {prior} of --column prior is empty for every study"
             )
     if modality is not None:
-        code = modality.strip().lower()
-        code = _DICOM.get(code, code)
-        if code not in MODALITIES:
-            raise JudgeError(
-                f"unknown modality {modality!r}; there are: {', '.join(MODALITIES)}"
-            )
-        modality = code
+        modality = modality_named(modality)
     shown = JudgeContext(tuple(dict.fromkeys(names)), prior or None, modality)
     return replace(studies, judge_context=shown)
 

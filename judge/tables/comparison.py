@@ -731,9 +731,19 @@ def gate_document(gate: Gate) -> Document:
         "Gate",
         facts=tuple(facts),
         notes=gate.notes,
-        tables=(table_of("checks", "Checks", _CHECKS, entries),),
+        tables=(table_of("checks", "Checks", _checks_head(gate), entries),),
         signatures=(("signature", gate.signature),),
     )
+
+
+def _checks_head(gate: Gate) -> tuple[Column, ...]:
+    if gate.between == "runs":
+        return _CHECKS
+    labels = {"baseline": "old judge", "value": "new judge"}
+    head = []
+    for column in _CHECKS:
+        head.append(replace(column, label=labels.get(column.name, column.label)))
+    return tuple(head)
 
 
 def as_data(

@@ -37,6 +37,10 @@ def price_document(
     facts = [("finished runs", f"{n_finished:,}")]
     n_runs = sum(forecast.n_runs for forecast in forecasts)
     facts.append(("runs to judge", f"{n_runs:,}"))
+    for forecast in forecasts:
+        for part in forecast.parts:
+            if part.examples:
+                facts.append(("examples", f"{forecast.judge}: {part.examples}"))
     note = (
         "requests that the cache does not answer; typical: answers as long as the newest in the "
         "cache, or as the built-in judge's to the example studies; worst: each answer at full "

@@ -533,6 +533,46 @@ def readers_document(runs: Sequence[RunFolder], layout: str) -> Document:
     return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
 
 
+def pairs_document(data: Data) -> Document:
+    """Return what was understood of a file of pairs: its readers, its fields and its names."""
+    facts = [("rubric", data["rubric"])]
+    facts += [("field", f"{role}: {name}") for role, name in data["fields"].items()]
+    facts += [("undefined", text) for text in data["undefined"]]
+    for reader in data["readers"]:
+        facts += [("left out", text) for text in reader["left_out"][:_MOST_LEFT_OUT]]
+    readers = []
+    for reader in data["readers"]:
+        counts = (reader["pairs"], reader["without_error"], reader["errors"])
+        readers.append((reader["reader"], *counts, len(reader["left_out"])))
+    head = [
+        Column("reader"),
+        Column("pairs", kind=Kind.COUNT),
+        Column("without_error", "without an error", kind=Kind.COUNT),
+        Column("errors", kind=Kind.COUNT),
+        Column("left_out", "left out", kind=Kind.COUNT),
+    ]
+    names = []
+    for name in data["names"]:
+        names.append((name["role"], name["name"], name["read_as"], name["n"]))
+    of_names = [
+        Column("role"),
+        Column("name", "in the file"),
+        Column("read_as", "read as"),
+        Column("n", "times", kind=Kind.COUNT),
+    ]
+    return Document(
+        facts=facts,
+        tables=[
+            Table("readers", "Readers", head, readers),
+            Table("names", "Names", of_names, names),
+        ],
+    )
+
+
+_MOST_LEFT_OUT = 5
+"""Pairs of a reader that are left out and shown with the reason; JSON has all."""
+
+
 def sample_document(data: Data) -> Document:
     """Return what was drawn for readers, a row a stratum, and how much each has read."""
     drawn = f"{data['n_drawn']:,} of {data['n_studies']:,} studies"
@@ -554,3 +594,15 @@ def sample_document(data: Data) -> Document:
     head = [Column(field) for field in data["by"]]
     head += [Column("studies", kind=Kind.COUNT), Column("drawn", kind=Kind.COUNT)]
     return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])
+
+
+def checks_document(checks: Sequence[Data]) -> Document:
+    """Return what was checked of runs and packs, a row a check."""
+    rows = []
+    for check in checks:
+        result = "holds"
+        if not check["holds"]:
+            result = "FAILS"
+        rows.append((check["of"], check["check"], result, check["found"]))
+    head = [Column("of"), Column("check"), Column("result"), Column("found")]
+    return Document(tables=[Table("checks", "Checks", head, rows)])

@@ -600,7 +600,7 @@ def judge_table(
             "kendall": kendall.get(judge.name) or _unknown("no count in common"),
             "unread": unread,
             **same_verdict,
-            **cost_of(judge.run),
+            **cost_of_run(judge.run),
             "concurrency": effort.get("concurrency"),
         }
         rows.append(row)
@@ -630,7 +630,7 @@ def _same_verdict(
     return figures
 
 
-def cost_of(run: RunFolder) -> dict[str, dict[str, Any]]:
+def cost_of_run(run: RunFolder) -> dict[str, dict[str, Any]]:
     """Return the price of 1,000 studies in US dollars and the seconds of a study, as JSON's types.
 
     Keys `dollars_per_1000` and `seconds`; one that is not known has a `reason`.

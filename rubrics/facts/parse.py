@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from judge.rubrics import Counted, Facet, Kind, Label, Measure
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
+from judge.rubrics.quotations import quotable
 from judge.rubrics.replies import (
     Line,
     Listed,
@@ -24,7 +24,7 @@ from judge.rubrics.replies import (
     read_reply,
     word_key,
 )
-from judge.sentences import ITEM, lines
+from judge.sentences import lines
 from judge.stats.statistic import EVERYWHERE, Mean, Ratio
 from judge.types import (
     Annotation,
@@ -51,27 +51,6 @@ FACT = Kind("fact", "fact", "facts", (VERDICT.name,), graded_by=VERDICT.name)
 EVIDENCE = Kind("evidence", "evidence sentence", "evidence sentences")
 SIDES: tuple[Side, ...] = ("reference", "candidate")
 OTHER: Mapping[Side, Side] = {"reference": "candidate", "candidate": "reference"}
-_AROUND = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb "
-_BEHIND = _AROUND + ".,;"
-_BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
-"""What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
-_ENDS = re.compile(r"[,;](?=\s)|\s\(")
-_NEGATED = (
-    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out"
-    r"|free of|lacks?|never)\b"
-)
-_DENIED_BELOW = re.compile(rf"{_NEGATED}[^:;]{{0,80}}:", re.IGNORECASE)
-_DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
-# Behind a comma, colon or bracket: what takes back the words before it. "Effusion, no mass" does
-# not: there the denial has a finding of its own.
-_DENIED_BEHIND = re.compile(
-    r"[,;:(\u2013-]\s*(?:(?:and|but|now|which|is|are|was|were|has|have|had|been|since|previously"
-    r"|today|then|completely|entirely|both|all|currently|again|it|they)\s)*(?:not|no longer|none"
-    r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
-    re.IGNORECASE,
-)
-# A full stop without a blank behind it.
-_GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z])")
 FEWEST = 10  # facts below which FActScore's precision is lowered [Min et al. 2023]
 
 
@@ -82,89 +61,6 @@ class Fact:
     text: str
     verdict: str
     evidence: tuple[str, ...] = ()
-
-
-class Quotable:
-    """A report whose words are looked up whatever their case, without white space.
-
-    A quote begins with a sentence, or behind a semicolon or colon in it, and ends with one, or
-    before a comma, semicolon or bracket. So it is no part of a word or number. It leaves out no
-    denial either, neither in front ("Negative for: mass") nor behind ("mass, not seen"). The
-    number of a list item may be left out.
-    """
-
-    def __init__(self, report: str) -> None:
-        self._text = ""
-        self._starts: set[int] = set()
-        self._ends: set[int] = set()
-        denied = False  # below a line such as "No evidence of:"
-        for sentence in lines(report):
-            if self._text:
-                self._text += " "
-            place = len(self._text)
-            self._text += sentence
-            if not (denied and ITEM.match(sentence)):
-                self._starts.update(place + offset for offset in _starts(sentence))
-                denied = _DENIED_LIST.fullmatch(sentence) is not None
-            self._ends.update(place + offset for offset in _ends(sentence))
-        # The text without white space in small letters, and the place of each letter: a report may
-        # lack the blank behind a full stop, and a quotation have it.
-        self._letters = ""
-        self._places: list[int] = []
-        for place, letter in enumerate(self._text):
-            if not letter.isspace():
-                small = letter.casefold()
-                self._letters += small
-                self._places += [place] * len(small)
-
-    def find(self, quote: str) -> str | None:
-        """Return the words of the report without quotes and last stop, None if it has them not."""
-        wanted = " ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND)
-        if not any(map(str.isalnum, wanted)):
-            return None
-        letters = "".join(wanted.split()).casefold()
-        found = self._letters.find(letters)
-        while found >= 0:
-            start = self._places[found]
-            end = self._places[found + len(letters) - 1] + 1
-            if start in self._starts and end in self._ends:
-                return self._text[start:end]
-            found = self._letters.find(letters, found + 1)
-        return None
-
-
-def _starts(sentence: str) -> set[int]:
-    """Return where a quotation of a sentence may begin: at its start, and at that of a clause."""
-    last = len(sentence)
-    denial = _DENIED_BELOW.search(sentence)
-    if denial is not None:
-        last = denial.end()
-    starts = {0}
-    for match in (*_BEGINS.finditer(sentence), *_GLUED.finditer(sentence)):
-        if match.end() < last:
-            starts.add(match.end())
-    for start in sorted(starts):
-        item = ITEM.match(sentence, start)
-        if item is not None:
-            starts.add(item.end())
-    for start in sorted(starts):
-        words = sentence[start:].lstrip(_AROUND)
-        starts.add(len(sentence) - len(words))
-    return starts
-
-
-def _ends(sentence: str) -> set[int]:
-    """Return where a quotation of a sentence may end: at its end, and at that of a clause."""
-    denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
-    first = max(denials, default=-1)
-    ends = {len(sentence)}
-    for match in (*_ENDS.finditer(sentence), *_GLUED.finditer(sentence)):
-        if match.start() > first:
-            ends.add(match.start())
-    for end in sorted(ends):
-        words = sentence[:end].rstrip(_BEHIND)
-        ends.add(len(words))
-    return ends
 
 
 def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
@@ -352,7 +248,7 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     for statement in comparison.statements:
         other, sentence = texts[OTHER[statement.side]], statement.other_sentence
         quote = (
-            None if sentence is None else _quotable(other).find(lines(other)[sentence])
+            None if sentence is None else quotable(other).find(lines(other)[sentence])
         )
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
@@ -418,7 +314,7 @@ def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[st
 def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
     """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them."""
     phrases = study.candidate.splitlines()
-    report = _quotable(study.reference)
+    report = quotable(study.reference)
     facts: dict[int, Fact] = {}
     for verdict in read_reply(Verdicts, text).verdicts:
         if not 1 <= verdict.phrase <= len(phrases):
@@ -448,9 +344,6 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     if missing:
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
     return [facts[number] for number in sorted(facts)]
-
-
-_quotable = lru_cache(64)(Quotable)
 
 
 def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:

@@ -103,6 +103,13 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
     return {name: len(texts) for name, texts in _lists(items).items()}
 
 
+def _with_counts(annotation: Annotation) -> Annotation:
+    """Return an annotation that states how many items it has; a reader's marks state nothing."""
+    if annotation.stated_counts:
+        return annotation
+    return replace(annotation, stated_counts=_counts(annotation.items))
+
+
 def warnings_on(
     stated: Mapping[str, int], items: Sequence[Item], not_listed: Collection[str]
 ) -> tuple[str, ...]:
@@ -482,6 +489,7 @@ _EDGES = " *,;|"
 
 def render(annotation: Annotation) -> str:
     """Return `annotation` in GREEN's layout; raises `ValueError` for what that cannot hold."""
+    annotation = _with_counts(annotation)
     stated = annotation.stated_counts
     if set(stated) != set(NAMES):
         raise ValueError(f"stated_counts needs exactly {', '.join(NAMES)}")
@@ -640,6 +648,7 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
 
 def render_reply(annotation: Annotation) -> str:
     """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
+    annotation = _with_counts(annotation)
     texts = _lists(annotation.items)
     lists = []
     for level in LEVELS:

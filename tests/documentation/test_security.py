@@ -13,6 +13,7 @@ from support import ROOT
 from judge import jsonio, rubrics
 from judge.backends.base import TIMEOUT
 from judge.cli.judging import command_for
+from judge.pack import archive
 from judge.running import interrupting
 from judge.running.policy import RequestPolicy
 from judge.service import (
@@ -92,6 +93,10 @@ LIMITS: dict[str, Callable[[], str] | str] = {
     "a file of studies": lambda: f"{load.MAX_INPUT / 1e9:g} GB",
     "fields in a file": lambda: f"{load.MAX_FIELDS:,}",
     "levels of brackets": lambda: f"{jsonio._DEEPEST}",
+    "an evidence pack that is verified: its": lambda: f"{archive.MOST_FILES:,}",
+    "an evidence pack that is verified, unpacked": lambda: (
+        f"{archive.MOST_BYTES // 10**6} MB"
+    ),
     "answers under way": lambda: f"{interrupting._GRACE:g} seconds",
 }
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.rubrics.facts.parse import Fact, Quotable, to_annotation
+from judge.rubrics.facts.parse import Fact, to_annotation
 from judge.rubrics.questions import combine_answers, split_answers
+from judge.rubrics.quotations import Quotable
 from judge.rubrics.replies import word_key
 from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage

@@ -331,6 +331,7 @@ def _errors(place: Place) -> object:
 
 GOLDENS: dict[str, Callable[[Place], object]] = {
     **{f"runs-{rubric}": partial(_runs, Place.built_in, rubric) for rubric in RUBRICS},
+    "runs-attributes": partial(_runs, Place.built_in, "attributes"),
     "asked-green": partial(_runs, Place.asked, "green"),
     "asked-fineradscore": partial(_runs, Place.asked, "fineradscore"),
     "signatures": _signatures,

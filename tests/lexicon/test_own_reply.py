@@ -33,7 +33,7 @@ def refusing(rubric: Rubric, how: str) -> Rubric:
 
 
 @pytest.mark.parametrize("how", ["not written", "not read"])
-@pytest.mark.parametrize("name", ["green", "crimson", "facts"])
+@pytest.mark.parametrize("name", ["green", "crimson", "facts", "attributes"])
 def test_a_refused_reply_fails_its_study_and_is_counted(
     tmp_path: Path, name: str, how: str
 ) -> None:

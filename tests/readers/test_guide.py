@@ -47,7 +47,7 @@ def guide(name: str) -> Guide:
 
 
 def test_these_rubrics_can_be_read() -> None:
-    assert READABLE == ["counts", "crimson", "fineradscore", "green"]
+    assert READABLE == ["attributes", "counts", "crimson", "fineradscore", "green"]
 
 
 @pytest.mark.parametrize("name", READABLE)

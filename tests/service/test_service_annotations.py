@@ -86,7 +86,9 @@ def test_the_built_in_judge_answers_as_from_python(shared_service: Served) -> No
     }
 
 
-@pytest.mark.parametrize("rubric", ["counts", "crimson", "facts", "fineradscore"])
+@pytest.mark.parametrize(
+    "rubric", ["attributes", "counts", "crimson", "facts", "fineradscore"]
+)
 def test_every_rubric_answers(shared_service: Served, rubric: str) -> None:
     (one,) = answer(shared_service, rubric=rubric, **PAIR)["annotations"]
     assert one["outcome"] == "scored", one

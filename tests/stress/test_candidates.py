@@ -285,7 +285,15 @@ OLD = {
     "refs.jsonl": "9aa2ddee3ec4c5df",
 }
 """Digests of the files of the examples before there were rewordings and several errors."""
-NEW = ("terse", "verbose", "spelled_numbers", "slips")
+NEW = (
+    "terse",
+    "verbose",
+    "spelled_numbers",
+    "slips",
+    "converted_units",
+    "count_changed",
+    "unit_changed",
+)
 
 
 def test_earlier_changes_make_what_they_made(invoke: Invoke, tmp_path: Path) -> None:

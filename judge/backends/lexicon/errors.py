@@ -8,7 +8,7 @@ from itertools import product
 
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
 from judge.backends.lexicon.reports import WHOLE, ReadReport
-from judge.types import Attribute, Category, Discrepancy, Severity
+from judge.types import Aspect, Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
 """Lengths with this ratio are clearly different."""
@@ -23,14 +23,15 @@ _DOWNWARD = frozenset({"better", "resolved"})
 class Error(Discrepancy):
     """A discrepancy with its topic: one topic in one sentence is one error.
 
-    `pair` is there where both reports have the finding, with the `attribute` that differs;
-    `against` is what the other report says to the contrary.
+    `pair` is there where both reports have the finding, with the `attribute` that differs and the
+    `aspects` of which both say something; `against` is what the other report says to the contrary.
     """
 
     topic: str = ""
     pair: Pair | None = None
     attribute: Attribute | None = None
     against: Mention | None = None
+    aspects: tuple[Aspect, ...] = ()
 
 
 def differences(
@@ -93,6 +94,7 @@ class _Both:
         attribute: Attribute,
         difference: str,
         topic: str = "",
+        aspects: tuple[Aspect, ...] = (),
     ) -> Error:
         ours, theirs = self.pair
         same: set[int] = set()
@@ -114,6 +116,7 @@ class _Both:
             topic=topic or difference,
             pair=self.pair,
             attribute=attribute,
+            aspects=aspects,
         )
 
     def reading(self) -> Error | None:
@@ -171,6 +174,7 @@ class _Both:
             attribute=attribute,
             difference=f"{verb} {label}",
             topic=label,
+            aspects=("morphology",),
         )
 
     def certainty(self) -> Error | None:
@@ -190,6 +194,7 @@ class _Both:
             severity,
             attribute="certainty",
             difference="certainty",
+            aspects=("certainty",),
         )
 
     def precision(self) -> Error | None:
@@ -209,6 +214,7 @@ class _Both:
                 severity,
                 attribute="overinterpretation",
                 difference="overinterpretation",
+                aspects=("morphology",),
             )
         is_kind_of_theirs = theirs.finding in ours.kind.kind_of
         if is_kind_of_theirs and ours.finding not in self.candidate.present:
@@ -217,6 +223,7 @@ class _Both:
                 severity,
                 attribute="unspecific",
                 difference="unspecific",
+                aspects=("morphology",),
             )
         return None
 
@@ -233,6 +240,7 @@ class _Both:
             self.ours.weight,
             attribute="severity",
             difference=f"{theirs} instead of {ours}",
+            aspects=("severity",),
         )
 
     def site(self) -> Error | None:
@@ -270,7 +278,18 @@ class _Both:
             attribute="location",
             difference="location",
             topic=self.site_topic,
+            aspects=self._aspects_of_site(),
         )
+
+    def _aspects_of_site(self) -> tuple[Aspect, ...]:
+        """Return what differs of side and place; how deep a tube lies is a size."""
+        ours, theirs = self.pair
+        aspects: list[Aspect] = []
+        if ours.sides and theirs.sides and ours.sides != theirs.sides:
+            aspects.append("side")
+        if not ours.agrees_in_place(theirs) or ours.acts != theirs.acts:
+            aspects.append("location")
+        return tuple(aspects)
 
     def _are_borne_out(self) -> bool:
         """Return whether each report says elsewhere what the other says of the place."""
@@ -312,6 +331,7 @@ class _Both:
             attribute="location",
             difference=f"greater on the {min(theirs)}, not the {min(ours)}",
             topic=f"{self.finding.label} greater side",
+            aspects=("side",),
         )
 
     def trait(self) -> Error | None:
@@ -332,6 +352,7 @@ class _Both:
             severity,
             attribute="severity",
             difference=contrast,
+            aspects=("morphology",),
         )
 
     def exclusion(self) -> Error | None:
@@ -357,7 +378,8 @@ class _Both:
         theirs = self.theirs
         gaps = _level_gaps(theirs, ours, self.all_ours)
         gaps += _level_gaps(ours, theirs, self.all_theirs)
-        times = ours.share_ratio(theirs)
+        share_times = ours.share_ratio(theirs)
+        times = share_times
         # The length of a line is where it ends, which is its site.
         if self.finding.where != "line":
             times = max(times, ours.size_ratio(theirs))
@@ -370,12 +392,16 @@ class _Both:
         attribute: Attribute = "measurement"
         if gaps:
             attribute = "severity"
+        aspects: tuple[Aspect, ...] = ()
+        if gaps or share_times >= SAME_SIZE:
+            aspects = ("severity",)
         return self.error(
             Category.WRONG_SEVERITY,
             severity,
             attribute=attribute,
             difference="severity or size",
             topic=self.site_topic,
+            aspects=aspects,
         )
 
     def _swapped(self) -> bool:
@@ -405,6 +431,7 @@ class _Both:
             severity,
             attribute="temporal",
             difference="acuity",
+            aspects=("comparison",),
         )
 
     def change(self) -> Error | None:
@@ -420,6 +447,9 @@ class _Both:
             stated -= {"unchanged"}
             claimed -= {"unchanged"}
         severity = _change_weight(self.weight, ours, theirs)
+        aspects: tuple[Aspect, ...] = ()
+        if ours and theirs:
+            aspects = ("comparison",)
         if claimed:
             what = "comparison not in the reference"
             if ours:
@@ -429,6 +459,7 @@ class _Both:
                 severity,
                 attribute="temporal",
                 difference=f"{what}: {', '.join(sorted(claimed))}",
+                aspects=aspects,
             )
         if stated:
             return self.error(
@@ -436,6 +467,7 @@ class _Both:
                 severity,
                 attribute="temporal",
                 difference=f"comparison left out: {', '.join(sorted(stated))}",
+                aspects=aspects,
             )
         return None
 

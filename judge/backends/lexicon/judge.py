@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import TypeVar
 
 from judge.backends.base import Judge, JudgeSettings, StudyError
 from judge.backends.lexicon.data import Lexicon
@@ -32,6 +33,8 @@ from judge.backends.lexicon.reports import (
 )
 from judge.rubrics import Rubric
 from judge.types import (
+    Aspect,
+    AspectDifference,
     Attribute,
     AttributeDifference,
     Category,
@@ -82,7 +85,7 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
         matched = _matched(ours, theirs, errors, pairs=[*pairs, *twins])
     else:
         matched = _shared_sentences(reference, candidate)
-    findings, attributes = _compare_findings(
+    findings, attributes, aspects = _compare_findings(
         ours, theirs, errors, pairs=[*pairs, *twins]
     )
     explanation = _explanation(reference, candidate, lexicon, n_matched=len(matched))
@@ -98,6 +101,7 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
         findings,
         attributes,
         (*of_reference, *of_candidate),
+        aspects,
     )
 
 
@@ -248,8 +252,14 @@ def _compare_findings(
     errors: Sequence[Error],
     *,
     pairs: Sequence[Pair],
-) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+) -> tuple[
+    tuple[ReportFinding, ...],
+    tuple[AttributeDifference, ...],
+    tuple[AspectDifference, ...],
+]:
     """Return the abnormal findings of both reports, once each, and how they differ.
+
+    The differences are told by attribute, and again by what both reports say something of.
 
     A finding weighs as much as the gravest mention of it, one of the reference no less than what
     the candidate says otherwise of it.
@@ -273,17 +283,34 @@ def _compare_findings(
             differing_errors += nuances(pair, reference, candidate)
     # One difference of an attribute for each two findings, the gravest.
     gravest: dict[tuple[int, int, Attribute], Error] = {}
+    by_aspect: dict[tuple[int, int, Aspect], Error] = {}
     for error in differing_errors:
         if not error.pair or not error.attribute:
             continue
         ours, theirs = _groups_of(error.pair, group_of)
         if ours is None or theirs is None:
             continue
-        key = (ours, theirs, error.attribute)
-        known = gravest.get(key)
-        if known is None or error.severity > known.severity:
-            gravest[key] = error
+        _keep_gravest(gravest, (ours, theirs, error.attribute), error)
+        for aspect in error.aspects:
+            _keep_gravest(by_aspect, (ours, theirs, aspect), error)
         severities[ours] = max(severities[ours], error.severity)
+    differing = []
+    for key, error in sorted(gravest.items(), key=itemgetter(0)):
+        is_slight = error.severity == 1
+        differing.append(AttributeDifference(*key, is_slight, error.text))
+    aspects = []
+    for place, error in sorted(by_aspect.items(), key=itemgetter(0)):
+        is_slight = error.severity == 1
+        aspects.append(AspectDifference(*place, is_slight, _said_by_both(error)))
+    findings = _report_findings(groups, severities, partners)
+    return findings, tuple(differing), tuple(aspects)
+
+
+def _report_findings(
+    groups: Sequence[tuple[Side, Sequence[Mention]]],
+    severities: Sequence[Severity],
+    partners: Sequence[Set[int]],
+) -> tuple[ReportFinding, ...]:
     findings: dict[tuple[Side, str], ReportFinding] = {}
     for n, (side, group) in enumerate(groups):
         first = group[0]
@@ -298,12 +325,28 @@ def _compare_findings(
             severities[n],
             first.finding in _WITH_AGE,
             tuple(sorted(partners[n])),
+            frozenset().union(*(mention.aspects for mention in group)),
+            frozenset().union(*(mention.sizes for mention in group)),
+            tuple(sorted({mention.sentence for mention in group})),
         )
-    differing = []
-    for key, error in sorted(gravest.items(), key=itemgetter(0)):
-        is_slight = error.severity == 1
-        differing.append(AttributeDifference(*key, is_slight, error.text))
-    return tuple(findings.values()), tuple(differing)
+    return tuple(findings.values())
+
+
+def _said_by_both(error: Error) -> str:
+    """Return the words of both reports: the aspect says in what they differ."""
+    assert error.pair is not None
+    ours, theirs = error.pair
+    return f'The reference says "{ours.words}", the candidate "{theirs.words}".'
+
+
+_Key = TypeVar("_Key")
+
+
+def _keep_gravest(known: dict[_Key, Error], key: _Key, error: Error) -> None:
+    """Put the error under the key, unless one that is as grave is there."""
+    before = known.get(key)
+    if before is None or error.severity > before.severity:
+        known[key] = error
 
 
 def _groups_of(

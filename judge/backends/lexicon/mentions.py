@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 
 from judge.backends.lexicon.data import FindingEntry, Lexicon
-from judge.types import Severity
+from judge.types import Aspect, Severity
 
 SAME_SIZE = 1.25
 """Lengths whose ratio is below this are equal."""
@@ -110,6 +110,19 @@ class Mention:
     def readings(self) -> tuple[str, ...]:
         """The finding and the readings that are offered for it."""
         return (self.finding, *self.also)
+
+    @property
+    def aspects(self) -> frozenset[Aspect]:
+        """What it says of the finding; whether it is certain is always said."""
+        said: dict[Aspect, object] = {
+            "location": self.places or self.acts,
+            "side": self.sides,
+            "severity": self.levels or self.count or self.shares,
+            "morphology": self.traits,
+            "certainty": True,
+            "comparison": self.changes or self.acuity,
+        }
+        return frozenset(aspect for aspect, stated in said.items() if stated)
 
     @property
     def kind_denied(self) -> str:

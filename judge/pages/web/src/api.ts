@@ -1602,9 +1602,9 @@ export interface OneStudy {
    */
   section?: string;
   /**
-   * The kind of images that the reports are about.
+   * The kind of images that the reports are about; a model is shown examples.
    */
-  modality?: ("xr" | "ct" | "mr" | "us" | "mg") | null;
+  modality?: ("xr" | "chest-xr" | "ct" | "chest-ct" | "abdomen-ct" | "mr" | "brain-mr" | "us" | "mg") | null;
   /**
    * The longest answer in tokens.
    */
@@ -1882,7 +1882,7 @@ export interface RunForm {
    */
   limit?: number | null;
   /**
-   * xr, ct, mr, us or mg.
+   * One of xr, ct, chest-ct, abdomen-ct, mr, brain-mr, us, mg.
    */
   modality?: string | null;
   /**
@@ -2219,9 +2219,9 @@ export interface SeveralStudies {
    */
   section?: string;
   /**
-   * The kind of images that the reports are about.
+   * The kind of images that the reports are about; a model is shown examples.
    */
-  modality?: ("xr" | "ct" | "mr" | "us" | "mg") | null;
+  modality?: ("xr" | "chest-xr" | "ct" | "chest-ct" | "abdomen-ct" | "mr" | "brain-mr" | "us" | "mg") | null;
   /**
    * The longest answer in tokens.
    */
