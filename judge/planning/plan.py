@@ -10,15 +10,10 @@ from typing import Any
 from judge import plugins
 from judge.comparing.alignment import RunChoice
 from judge.comparing.gate import LEAST_SCORED
+from judge.planning.agreements import ReadersRow, readers_rows
 from judge.planning.drops import DropRow, PairedRow, difference_rows, drop_rows
 from judge.planning.pilot import Pilot, open_pilot
-from judge.planning.readings import (
-    ReadersRow,
-    ReadingsRow,
-    read_for,
-    readers_rows,
-    readings_rows,
-)
+from judge.planning.readings import ReadingsRow, read_for, readings_rows
 from judge.planning.widths import (
     CandidatesRow,
     StudiesRow,

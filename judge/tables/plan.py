@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from judge.planning.agreements import ReadersRow
 from judge.planning.drops import DropRow, PairedRow
 from judge.planning.plan import Plan
-from judge.planning.readings import ReadersRow, ReadingsRow
+from judge.planning.readings import ReadingsRow
 from judge.planning.widths import CandidatesRow, StudiesRow
 from judge.stats.metric import Metric
 from judge.stats.sample_size import MOST, UNKNOWN, Need
