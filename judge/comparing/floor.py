@@ -18,8 +18,8 @@ from judge.stress.floor import (
     FloorReport,
     FloorRow,
     JudgeFloor,
-    floor_of,
     floor_row,
+    floor_run,
     open_floors,
     shared_note,
 )
@@ -114,11 +114,11 @@ def comparison_floor(
     for run in compared.runs:
         if run.rubric not in of_rubrics:
             continue
-        floor = floor_of(run.run, of_rubrics[run.rubric])
-        path = str(floor.run.path)
+        test = floor_run(run.run, of_rubrics[run.rubric])
+        path = str(test.path)
         if path not in made:
-            made[path] = floor
-            shared[path] = floor.shared_studies(run.run)
+            made[path] = JudgeFloor(test)
+            shared[path] = made[path].shared_studies(run.run)
         floors[run.rubric, run.model] = made[path]
     if not floors:
         judged = listed(list(dict.fromkeys(run.rubric for run in compared.runs)))

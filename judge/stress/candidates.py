@@ -493,8 +493,7 @@ def attempts(
 ) -> Iterator[Attempt]:
     """Yield what becomes of each perturbation of each study, which seed, id and name decide."""
     for study in studies:
-        modality = study.fields.get("modality")
-        report = Reference(study.reference, modality=modality and str(modality))
+        report = Reference(study.reference, _modality(study))
         for perturbation in perturbations:
             try:
                 draw = SeededChoice(seed, study.study_id, perturbation.name)
@@ -512,6 +511,13 @@ def attempts(
                 fields=_fields(study, perturbation, errors),
                 errors=errors,
             )
+
+
+def _modality(study: Study) -> str | None:
+    modality = study.fields.get("modality")
+    if modality is None:
+        return None
+    return str(modality)
 
 
 def _applied(

@@ -335,7 +335,12 @@ def open_floors(folders: Sequence[str | Path]) -> list[RunFolder]:
 
 
 def floor_of(run: RunFolder, floors: Iterable[RunFolder]) -> JudgeFloor:
-    """Return the floor of a run: that of the same judge, asked in the same way.
+    """Return the floor of a run; raises `JudgeError` as `floor_run`, and as `JudgeFloor` does."""
+    return JudgeFloor(floor_run(run, floors))
+
+
+def floor_run(run: RunFolder, floors: Iterable[RunFolder]) -> RunFolder:
+    """Return the stress test of a run's floor: that of the same judge, asked in the same way.
 
     Of several repeats it is the first. Raises `JudgeError` where none of `floors` has the rubric,
     judge, prompt, settings, section and context of the run, and for the run of a reader.
@@ -350,7 +355,7 @@ def floor_of(run: RunFolder, floors: Iterable[RunFolder]) -> JudgeFloor:
     for floor in floors:
         differing = {*_judged_by(floor)} ^ wanted
         if not differing:
-            return JudgeFloor(floor)
+            return floor
         if path is None or len(differing) < len(nearest):
             nearest = differing
             path = floor.path
