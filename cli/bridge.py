@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,11 @@ import click
 
 from judge.cli.options import (
     NEW_FOLDER,
-    FiniteRange,
     GroupedCommand,
-    GroupedOption,
     align_options,
     draw_seed_option,
     limit_option,
+    margin_option,
     out_option,
     output_options,
     resampling_options,
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
 
-_output_option = partial(click.option, cls=GroupedOption, group="Output")
 _TABLES = ("restated", "shift", "categories", "agreement", "conclusions", "sample")
 
 
@@ -64,13 +61,11 @@ _TABLES = ("restated", "shift", "categories", "agreement", "conclusions", "sampl
 @strata_option(group="Sample")
 @draw_seed_option(default=1, parameter="draw_seed", group="Sample")
 @align_options
-@_output_option(
-    "--margin",
-    type=FiniteRange(0, 1),
-    metavar="VALUE",
+@margin_option(
+    "How far a rate may shift for old and new figures to stand in one table.",
+    most=1,
     default=0.05,
-    show_default=True,
-    help="How far a rate may shift for old and new figures to stand in one table.",
+    group="Output",
 )
 @out_option(
     "The folder of the new judge's run and of bridge.json.",

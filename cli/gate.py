@@ -19,6 +19,7 @@ from judge.cli.options import (
     FiniteRange,
     GroupedCommand,
     GroupedOption,
+    against_option,
     align_options,
     key_values,
     limit_option,
@@ -103,14 +104,12 @@ def _read_drops(
 )
 @click.argument("run", type=PATH, metavar="[RUN]", required=False)
 @align_options
-@_checks_option(
-    "--against",
-    type=PATH,
-    metavar="RUN",
-    help=(
+@against_option(
+    (
         "Fail if RUN is worse than this earlier run, by a paired test; with --judge, if that "
         "judge agrees less with the readers than the judge of this run."
     ),
+    group="Checks",
 )
 @_checks_option(
     "--max-drop",

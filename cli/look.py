@@ -17,6 +17,7 @@ from judge.cli.options import (
     align_options,
     by_option,
     check_floor_table,
+    drawn_at_random_option,
     floor_option,
     output_options,
     patient_option,
@@ -198,12 +199,7 @@ def errors(
 @click.argument("run", type=PATH)
 @by_option("Group the rates by this field.", default=["study_class"])
 @readers_option("Correct the judge's bias by readers of studies drawn at random. ")
-@click.option(
-    "--drawn-at-random",
-    "at_random",
-    is_flag=True,
-    help="Take the studies of --readers as drawn at random, even if their runs do not say so.",
-)
+@drawn_at_random_option()
 @floor_option(
     "The folder of judge stress run, whose judge is that of RUN: show its errors on harmless "
     "changes beside each figure, and the figures without as many.",

@@ -78,6 +78,11 @@ class FiniteRange(click.FloatRange):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        if self.min is None and self.max is None:
+            return ""
+        return super()._describe_range()
+
 
 PATH = click.Path(path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -798,6 +803,52 @@ def rubric_option(text: str, *, group: str = "Options") -> OptionDecorator:
 def reader_option(text: str) -> OptionDecorator:
     """Return `--reader`, the name of one reader."""
     return click.option("--reader", metavar="NAME", help=text)
+
+
+def drawn_at_random_option(*, group: str = "Options") -> OptionDecorator:
+    """Return `--drawn-at-random`, which says how the studies of `--readers` were drawn."""
+    return click.option(
+        "--drawn-at-random",
+        "at_random",
+        cls=GroupedOption,
+        group=group,
+        is_flag=True,
+        help=(
+            "Take the studies of --readers as drawn at random, even if their runs do not say so."
+        ),
+    )
+
+
+def against_option(text: str, *, group: str = "Options") -> OptionDecorator:
+    """Return `--against`, another run of the same studies."""
+    return click.option(
+        "--against",
+        cls=GroupedOption,
+        group=group,
+        type=PATH,
+        metavar="RUN",
+        help=text,
+    )
+
+
+def margin_option(
+    text: str,
+    *,
+    most: float | None = None,
+    default: float | None = None,
+    group: str = "Options",
+) -> OptionDecorator:
+    """Return `--margin`, how large a difference may be, `most` at the most."""
+    return click.option(
+        "--margin",
+        cls=GroupedOption,
+        group=group,
+        type=FiniteRange(0, most),
+        metavar="VALUE",
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
 
 
 def metric_option(parameter: str, text: str, *, group: str) -> OptionDecorator:

@@ -12,7 +12,10 @@ from judge.cli.options import (
     FiniteRange,
     GroupedCommand,
     GroupedOption,
+    against_option,
     align_options,
+    drawn_at_random_option,
+    margin_option,
     metric_option,
     output_options,
     readers_option,
@@ -22,9 +25,8 @@ from judge.cli.options import (
 from judge.cli.output import print_document
 
 _goal_option = partial(click.option, cls=GroupedOption, group="Goal")
-_gate_option = partial(
-    click.option, cls=GroupedOption, group="No worse than another run"
-)
+_GATE = "No worse than another run"
+_gate_option = partial(click.option, cls=GroupedOption, group=_GATE)
 _readers_option = partial(click.option, cls=GroupedOption, group="Readings")
 
 
@@ -54,17 +56,12 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readings")
     "The metrics to plan for. Default: the rubric's scores and rates, urgent recall and precision",
     group="Goal",
 )
-@_gate_option(
-    "--against",
-    type=PATH,
-    metavar="RUN",
-    help="A run of another model on the same studies: plan the paired comparison.",
+@against_option(
+    "A run of another model on the same studies: plan the paired comparison.",
+    group=_GATE,
 )
-@_gate_option(
-    "--margin",
-    type=FiniteRange(min=0, min_open=True),
-    metavar="VALUE",
-    help="The drop that judge gate --non-inferior --max-drop must exclude.",
+@margin_option(
+    "The drop that judge gate --non-inferior --max-drop must exclude.", group=_GATE
 )
 @_gate_option(
     "--power",
@@ -79,9 +76,9 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readings")
     type=FiniteRange(),
     metavar="VALUE",
     default=0.0,
-    show_default=True,
     help=(
-        "The true difference to assume, RUN's figure less that of --against, of one --metric."
+        "The true difference to assume, RUN's figure less that of --against; of one --metric. "
+        "Default: 0."
     ),
 )
 @align_options
@@ -95,12 +92,7 @@ _readers_option = partial(click.option, cls=GroupedOption, group="Readings")
     metavar="STUDIES",
     help="How many studies the judge scores in all. Default: as many as in RUN.",
 )
-@_readers_option(
-    "--drawn-at-random",
-    "at_random",
-    is_flag=True,
-    help="Take the studies of --readers as drawn at random, even if their runs do not say so.",
-)
+@drawn_at_random_option(group="Readings")
 @resampling_options
 @output_options(
     ["studies", "candidates", "differences", "gate", "readings", "readers"],
@@ -128,10 +120,9 @@ def plan(
 ) -> None:
     """Plan how many studies, candidates, readings and readers a result needs.
 
-    RUN is a pilot: a judged sample of the studies that you will report on. For an interval of a
-    --width, for a gate of a --power, or for a rate that is corrected by --readers it says how many
-    are needed, by the variances, the patients and the share without a score of the pilot. The
-    cautious numbers allow for a pilot whose variance came out too small by chance.
+    RUN is a pilot: a judged sample of the studies that you will report on. It says how many an
+    interval of a --width takes, a gate of a --power, or a rate corrected by --readers. The cautious
+    numbers allow for a pilot whose variance came out too small by chance.
     """
     from judge.comparing.alignment import RunChoice, choice
     from judge.planning.plan import Goal
@@ -139,6 +130,10 @@ def plan(
     from judge.stats.intervals import Draws
     from judge.tables.plan import plan_document
 
+    if margin == 0:
+        raise click.UsageError(
+            "--margin must be above 0: no number of studies shows a drop of 0"
+        )
     has_goal = width is not None or margin is not None
     if not has_goal:
         raise click.UsageError(
