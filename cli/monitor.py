@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import click
 
@@ -27,20 +25,13 @@ from judge.cli.progress import (
     uncovered,
 )
 from judge.cli.run_options import (
-    JudgeOptions,
     column_option,
-    column_values,
     encoding_option,
     judge_options,
     running_options,
     section_option,
 )
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.monitoring.charts import BaselineRule
-    from judge.monitoring.feed import FeedSettings
-    from judge.run_settings import RunSettings
 
 _feed_option = partial(click.option, cls=GroupedOption, group="Feed")
 _charts_option = partial(click.option, cls=GroupedOption, group="Charts")
@@ -60,77 +51,6 @@ def _read_day(
         raise click.BadParameter(
             f"{text!r} is not a date such as 2026-05-31"
         ) from error
-
-
-@dataclass(frozen=True, kw_only=True)
-class MonitorOptions(JudgeOptions):
-    """What `judge monitor` is asked to do."""
-
-    feed: str
-    out: Path
-    columns: Mapping[str, Any]
-    section: str | None
-    encoding: str | None
-    rubric: str
-    max_cost_month: float | None
-    every: Literal["week", "month"]
-    baseline: str | None
-    by: tuple[str, ...]
-    until: date | None
-    patient_field: str | None
-
-    def last_day(self, today: date) -> tuple[date, date]:
-        """Return the last day whose studies are judged, and the last that has passed."""
-        if self.until is not None:
-            return self.until, self.until
-        return today, today - timedelta(days=1)
-
-    def feed_settings(self, last_day: date, section: str | None) -> FeedSettings:
-        """Return how the feed is read; `section` is that of the runs so far."""
-        from judge.monitoring.feed import ROLE_NAMES, FeedSettings
-        from judge.studies import NamedFields
-
-        values = column_values(self.columns)
-        fields = NamedFields(
-            id=values["id"],
-            candidate=values["candidate"],
-            reference=values["reference"],
-            study_class=values["study_class"],
-            patient=values["patient"],
-            encoding=self.encoding,
-        )
-        roles = {
-            name: self.columns[name] for name in ROLE_NAMES if name in self.columns
-        }
-        return FeedSettings(
-            until=last_day, fields=fields, roles=roles, section=self.section or section
-        )
-
-    def rule(self) -> BaselineRule:
-        """Return the periods of the baseline; raises `click.BadParameter`."""
-        from judge.monitoring.charts import BaselineRule
-
-        try:
-            return BaselineRule.read(self.baseline, self.every)
-        except ValueError as error:
-            raise click.BadParameter(
-                f"{self.baseline!r} is neither a number such as 8 nor a range such as "
-                f"2026-01-05:2026-03-01: {error}",
-                param_hint="--baseline",
-            ) from error
-
-    def run_settings(self, section: str | None) -> RunSettings:
-        """Return what a run is asked to do."""
-        from judge.run_settings import RunSettings
-
-        return RunSettings.of(
-            rubric=self.rubric,
-            preds=self.feed,
-            columns=column_values(self.columns),
-            section=section,
-            encoding=self.encoding,
-            **self.judge_values(),
-        )
 
 
 @click.command(
@@ -221,7 +141,12 @@ def monitor(*, table: tuple[str, ...], form: str, **values: Any) -> None:  # noq
 
     Exit codes: 0 no alarm; 1 alarm; 2 wrong usage or input; 3 too few scored, or no money left.
     """
-    from judge.cli.monitor_run import forecast_new, judge_new, make_folder
+    from judge.cli.monitor_run import (
+        MonitorOptions,
+        forecast_new,
+        judge_new,
+        make_folder,
+    )
     from judge.files import staging_folder
     from judge.monitoring.charts import charted_metrics
     from judge.monitoring.history import open_history

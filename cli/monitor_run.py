@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Literal
+
+import click
 
 from judge.cli.month_budget import MonthBudget
 from judge.cli.output import note, warn
 from judge.cli.progress import forecast, judge_studies, watching
+from judge.cli.run_options import JudgeOptions, column_values
 from judge.files import cannot_write
-from judge.monitoring.feed import Feed, NewStudies, new_studies, read_feed
+from judge.monitoring.charts import BaselineRule
+from judge.monitoring.feed import (
+    ROLE_NAMES,
+    Feed,
+    FeedSettings,
+    NewStudies,
+    new_studies,
+    read_feed,
+)
 from judge.monitoring.history import PAGES, SPENT, History, next_run, open_history
 from judge.monitoring.models import MonitorReport, SpentEntry
 from judge.monitoring.monitor import (
@@ -22,20 +35,82 @@ from judge.monitoring.monitor import (
 from judge.pages.monitor import write_monitor_page
 from judge.pages.run import write_page
 from judge.run_files.summary import RunSummary
+from judge.run_settings import RunSettings
 from judge.running.progress import RunStoppedError
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession
 from judge.running.settings import with_context
 from judge.stats.summary import reserved_names
-from judge.studies import StudySet
+from judge.studies import NamedFields, StudySet
 from judge.text import counted
 from judge.types import LEXICON, Failed
 
-if TYPE_CHECKING:
-    from judge.cli.monitor import MonitorOptions
-
 _LARGEST_PAGE = 2000
 """Pages of runs with more studies are not written; judge serve shows them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorOptions(JudgeOptions):
+    """What `judge monitor` is asked to do."""
+
+    feed: str
+    out: Path
+    columns: Mapping[str, Any]
+    section: str | None
+    encoding: str | None
+    rubric: str
+    max_cost_month: float | None
+    every: Literal["week", "month"]
+    baseline: str | None
+    by: tuple[str, ...]
+    until: date | None
+    patient_field: str | None
+
+    def last_day(self, today: date) -> tuple[date, date]:
+        """Return the last day whose studies are judged, and the last that has passed."""
+        if self.until is not None:
+            return self.until, self.until
+        return today, today - timedelta(days=1)
+
+    def feed_settings(self, last_day: date, section: str | None) -> FeedSettings:
+        """Return how the feed is read; `section` is that of the runs so far."""
+        values = column_values(self.columns)
+        fields = NamedFields(
+            id=values["id"],
+            candidate=values["candidate"],
+            reference=values["reference"],
+            study_class=values["study_class"],
+            patient=values["patient"],
+            encoding=self.encoding,
+        )
+        roles = {
+            name: self.columns[name] for name in ROLE_NAMES if name in self.columns
+        }
+        return FeedSettings(
+            until=last_day, fields=fields, roles=roles, section=self.section or section
+        )
+
+    def rule(self) -> BaselineRule:
+        """Return the periods of the baseline; raises `click.BadParameter`."""
+        try:
+            return BaselineRule.read(self.baseline, self.every)
+        except ValueError as error:
+            raise click.BadParameter(
+                f"{self.baseline!r} is neither a number such as 8 nor a range such as "
+                f"2026-01-05:2026-03-01: {error}",
+                param_hint="--baseline",
+            ) from error
+
+    def run_settings(self, section: str | None) -> RunSettings:
+        """Return what a run is asked to do."""
+        return RunSettings.of(
+            rubric=self.rubric,
+            preds=self.feed,
+            columns=column_values(self.columns),
+            section=section,
+            encoding=self.encoding,
+            **self.judge_values(),
+        )
 
 
 def make_folder(path: Path) -> None:

@@ -53,6 +53,7 @@ MANIFEST = {
     "reading.layout": "the layout of the readings' file",
     "reading.lacks": "what the reader was not asked for, with why",
     "reading.own": "categories of the reader's own",
+    "reading.held_out": "whether the readings are held out: only judge gate --judge opens them",
     "reading.sample": "how the studies were drawn, where they were drawn at random",
     "reading.sample.seed": "where drawing began",
     "reading.sample.by": "the fields that made the strata",

@@ -2,5 +2,6 @@
 
 `studies` is the table that a pack takes along, from which its figures can be computed again;
 `facts` and `checklists` fill reporting checklists in; `report` is what stands in the PDF, as
-`blocks` that `pdf` sets; `contents` has all files; `archive` writes and reads the zip; `verification` checks it.
+`blocks` that `pdf` sets; `contents` has all files; `archive` writes and reads the zip;
+`verification` checks it.
 """

@@ -172,8 +172,9 @@ class _PairFile:
         self.found_roles: set[str] = set()
         self.paths = self._paths()
         self.ids = self._id_paths()
-        if options.counts and "errors" in self.paths:
-            raise JudgeError("give --column errors or --count, not both")
+        of_list = {"errors", *OF_ERRORS} & {*self.paths}
+        if options.counts and of_list:
+            raise JudgeError(f"give --column {min(of_list)} or --count, not both")
         self.counts = {
             key: path_of(name, self.columns, table.name, "--count")
             for key, name in options.counts.items()
@@ -206,8 +207,17 @@ class _PairFile:
         """Return where each role but the id is: as the user names it, else by its usual name."""
         named = dict(self.options.columns)
         named.pop("id", None)
-        for role in ("errors", "category", "level", "reader", "model"):
-            if role in self.columns and not self.options.counts:
+        usual_roles: tuple[str, ...] = (
+            "errors",
+            "category",
+            "level",
+            "reader",
+            "model",
+        )
+        if self.options.counts:
+            usual_roles = ("reader", "model")
+        for role in usual_roles:
+            if role in self.columns:
                 named.setdefault(role, role)
         usual = {role: role for role in _STUDY_ROLES}
         usual |= {"patient": "patient", "class": "study class"}

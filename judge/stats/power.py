@@ -65,7 +65,7 @@ def _binomial(
 ) -> np.ndarray:
     """Return the chances of k of n."""
     if share <= 0 or share >= 1:
-        return (k == round(n * share)).astype(float)
+        return np.asarray(k == round(n * share), float)
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     logarithm = ways + k * math.log(share) + (n - k) * math.log1p(-share)
     return np.asarray(np.exp(logarithm))

@@ -192,6 +192,7 @@ def test_counts_in_columns(invoke: Invoke, tmp_path: Path) -> None:
     assert found["p1"]["significant_c"] is None
     assert found["p1"]["n_insignificant"] is None
     assert run.manifest.omitted_ids == {"unreadable": ["p3"]}
+    assert "category" in refused(invoke, file, *words, *options(category="style"))
     assert "twice" in refused(invoke, file, *words[:2], *words[:2])
 
 
