@@ -91,8 +91,11 @@ def _read_drops(
         "--common",
         "--dry-run",
         "--metric",
+        "--limit",
         "--out",
         "--patient-field",
+        "--prompt",
+        "--yes",
     ],
     examples=[
         "judge gate RUN --against OTHER --max-drop green=0.05",

@@ -18,6 +18,7 @@ from judge.cli.options import (
     out_option,
     output_options,
     patient_option,
+    rubric_option,
 )
 from judge.cli.output import print_document, warn
 from judge.cli.progress import (
@@ -110,15 +111,7 @@ def _read_day(
     group="Charts",
 )
 @patient_option(group="Charts")
-@click.option(
-    "--rubric",
-    cls=GroupedOption,
-    group="Judge",
-    metavar="NAME",
-    default="green",
-    show_default=True,
-    help="The rubric to judge by; it has to count errors.",
-)
+@rubric_option("The rubric to judge by; it has to count errors.", group="Judge")
 @judge_options
 @click.option(
     "--max-cost-month",

@@ -699,14 +699,14 @@ def max_cost_option(*, group: str = "Options") -> OptionDecorator:
     )
 
 
-def dry_run_option(*, group: str = "Options") -> OptionDecorator:
-    """Return `--dry-run`."""
+def dry_run_option(
+    text: str = "Show what would be asked, what is cached and what it may cost; ask nothing.",
+    *,
+    group: str = "Options",
+) -> OptionDecorator:
+    """Return `--dry-run`; `text` says what is shown."""
     return click.option(
-        "--dry-run",
-        cls=GroupedOption,
-        group=group,
-        is_flag=True,
-        help="Show what would be asked, what is cached and what it may cost; ask nothing.",
+        "--dry-run", cls=GroupedOption, group=group, is_flag=True, help=text
     )
 
 

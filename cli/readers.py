@@ -18,6 +18,7 @@ from judge.cli.options import (
     GroupedOption,
     SuggestingGroup,
     draw_seed_option,
+    dry_run_option,
     limit_option,
     model_option,
     out_option,
@@ -161,10 +162,8 @@ _pairs_option = partial(click.option, cls=GroupedOption, group="Pairs")
         "b:significant=missed."
     ),
 )
-@_pairs_option(
-    "--dry-run",
-    is_flag=True,
-    help="Show how the file of pairs is understood; write nothing.",
+@dry_run_option(
+    "Show how the file of pairs is understood; write nothing.", group="Pairs"
 )
 @output_options(["readers", "names"])
 def import_(

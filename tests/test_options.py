@@ -67,8 +67,9 @@ UNITS = {
     "--seed": "SEED",
     "--draw-seed": "SEED",
 }
-# The list of all commands has a line for each; the commands of rubrics have a heading more.
-MOST_LINES = {"": 57, "RUBRIC": 47}
+# The list of all commands has a line for each; the commands of rubrics have a heading more; a
+# gate compares runs, a judge with itself, and two judges.
+MOST_LINES = {"": 57, "RUBRIC": 47, "gate": 56}
 OF_A_SCREEN = 45
 
 Named = tuple[str, click.Command]
