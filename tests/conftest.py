@@ -48,6 +48,7 @@ PACKAGES = {
     "figures/test_figure_layout.py": "vl-convert-python",
     "ray_cluster": "ray",
     "reward/test_trl.py": "trl",
+    "reward/test_finetuning.py": "trl",
     "reward/test_verl.py": "verl",
     "vllm/test_real_server.py": "vllm",
 }

@@ -272,7 +272,8 @@ def test_a_work_is_the_one_of_the_references() -> None:
                     work.key
                 )
     without = [name for name in rubrics.built_in() if not rubrics.load(name).sources]
-    assert without == ["direct"]  # its question and its scale are our own
+    # Their questions and their scales are our own.
+    assert without == ["attributes", "direct"]
 
 
 @pytest.mark.parametrize(

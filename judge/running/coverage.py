@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from judge.backends.published import modality_name, published_notes
 from judge.run_files.identity import JudgedBy
 from judge.studies import StudySet
 from judge.types import JudgeError
@@ -27,8 +26,13 @@ def coverage_notes(
     judge with this prompt and rubric say: their verdict on the modality, or that they do not cover
     the modality or a language of the references. A file that is no passport is named.
     """
-    modality = studies.judge_context.modality
-    notes = published_notes(judged_by.judge.name, judged_by.rubric, modality)
+    notes: list[str] = []
+    # Models alone have a prompt, and published figures.
+    if judged_by.prompts:
+        from judge.backends.published import published_notes
+
+        modality = studies.judge_context.modality
+        notes += published_notes(judged_by.judge.name, judged_by.rubric, modality)
     if folder.is_dir():
         notes += _passport_notes(judged_by, studies, folder)
     return notes
@@ -37,6 +41,7 @@ def coverage_notes(
 def _passport_notes(
     judged_by: JudgedBy, studies: StudySet, folder: Path
 ) -> Iterator[str]:
+    from judge.backends.published import modality_name
     from judge.run_files.passport import SUFFIX, read_passport
 
     for path in sorted(folder.glob(f"*{SUFFIX}")):

@@ -14,6 +14,7 @@ from judge import prompts
 from judge.files import replacing
 from judge.jsonio import read_yaml
 from judge.prompts import Prompt
+from judge.prompts.shots import for_modality, usual_reply
 from judge.readers.annotations import Reading
 from judge.readers.training import answer_of, readings_of
 from judge.signature import random_rank
@@ -166,9 +167,13 @@ def prompt_of_run(judge: Rater) -> Prompt:
     if recorded is not None and recorded.prompt:
         name = recorded.prompt
     prompt = prompts.load(name)
-    if prompt.digest != entry.digest:
+    sent = prompt
+    if recorded is not None and recorded.modality:
+        reply = usual_reply(judge.rubric, prompt)
+        sent = for_modality(prompt, judge.rubric, reply, recorded.modality)
+    if sent.digest != entry.digest:
         raise JudgeError(
-            f"the prompt {name} is another one ({prompt.digest}) than {judge.shown} was judged by "
+            f"the prompt {name} is another one ({sent.digest}) than {judge.shown} was judged by "
             f"({entry.digest}); judge it again, or restore the file"
         )
     if prompt.is_exact:

@@ -88,8 +88,8 @@ def _of_all_attributes() -> tuple[Statistic, ...]:
             "omitted attributes",
             measures=_counting(OMITTED, *_MAY_LACK),
             per=(*_counting(OMITTED, *_MAY_LACK), *_in_both(*_MAY_LACK)),
-            clause="of the attributes that the references stated the candidates omitted a share "
-            "of {figure}",
+            clause="of the attributes that the references stated a share of {figure} was omitted "
+            "by the candidates",
             shown=_NOT_BY_GROUP,
         ),
         _bad(

@@ -160,7 +160,7 @@ def test_a_judge_that_costs_is_not_asked_without_a_word_about_money(
     done = CliRunner().invoke(main, drift)
     assert (done.exit_code, done.stdout) == (2, "")
     sentence = (
-        "--drift asks model-x again about 4 studies, which can cost money: give --max-cost "
+        "model-x is asked about 4 studies, which can cost money: give --max-cost "
         "DOLLARS, or --yes to go without a limit"
     )
     assert sentence in " ".join(done.stderr.split())
@@ -169,7 +169,7 @@ def test_a_judge_that_costs_is_not_asked_without_a_word_about_money(
         assert f"asked for at most {most} dollars" in done.stderr, word
     # Where no judge is asked there is nothing to agree to.
     done = CliRunner().invoke(main, ["gate", "run", "--min", "scored=0", "--yes"])
-    assert "--yes goes with --drift and no RUN" in done.stderr
+    assert "--yes goes with --judge, or --drift and no RUN" in done.stderr
 
 
 def test_the_help_says_that_drift_can_cost_money() -> None:

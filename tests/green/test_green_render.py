@@ -187,7 +187,6 @@ def _finding(text: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"stated_counts": {}},
         {"stated_counts": _good().stated_counts | {"significant_b": 10_000}},
         {"stated_counts": _good().stated_counts | {"significant_b": 0}},
         {"items": _good().items[::-1]},
@@ -210,3 +209,21 @@ def test_what_cannot_be_read_back_is_not_rendered(changes: dict[str, object]) ->
     annotation = replace(_good(), **changes)
     with pytest.raises(ValueError, match=r"."):
         RUBRIC.render(annotation)
+
+
+def test_marks_that_state_no_counts_are_written_with_their_number() -> None:
+    """A reader marks errors and findings, and states nothing."""
+    items = (
+        green_error("significant", Category.MISSING_FINDING, "left effusion"),
+        matched_item("clear lungs"),
+    )
+    assert RUBRIC.render is not None
+    text = RUBRIC.render(Annotation(items))
+    assert "(b) Missing finding: 1. left effusion" in text
+    assert text.endswith("1. clear lungs")
+    read = RUBRIC.parse(text, STUDY, complete=True)
+    assert read.items == items
+    assert (read.stated_counts["significant_b"], read.stated_counts["matched"]) == (
+        1,
+        1,
+    )

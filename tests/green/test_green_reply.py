@@ -240,7 +240,6 @@ def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"stated_counts": {}},
         {"items": (matched_item("x"),) * 2},
         {"items": (replace(matched_item("heart"), side="candidate"),)},
         {"values": {"confidence": 0.5}},

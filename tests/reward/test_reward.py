@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from faultserver import Behaviour, Fault, FaultServer, always
 from rewarding import Last, Make, examples, expected, of_studies
@@ -53,7 +54,7 @@ def test_a_reward_is_the_measure_and_more_is_better(rubric: str) -> None:
             )
         sign = 1 if measure.higher_is_better else -1
         wanted = [
-            None if value != value else sign * value for value in table[measure.name]
+            None if pd.isna(value) else sign * value for value in table[measure.name]
         ]
         assert found == wanted, measure.name
         assert all(one is None or str(one) != "-0.0" for one in found)

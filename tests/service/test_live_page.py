@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, ready, watch
@@ -58,15 +58,20 @@ def begun(service: Served, n: int = 3) -> str:
     name: str = service.start_run(N, judge=MODEL, model="alder").json()["id"]
 
     def some() -> bool:
-        known = progress(service, name)["preliminary"]
-        return known is not None and known["n_ended"] >= n
+        found = progress(service, name)
+        known = found["preliminary"]
+        # The numbers of the run are written once a second, those of its studies as they end.
+        counted = found["run"]["progress"]
+        if counted is None or known is None:
+            return False
+        return bool(min(counted["done"], known["n_ended"]) >= n)
 
     assert until(some), service.run(name)
     return name
 
 
-def progress(service: Served, name: str) -> dict[str, object]:
-    found: dict[str, object] = service.client.get(f"/v1/runs/{name}/progress").json()
+def progress(service: Served, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = service.client.get(f"/v1/runs/{name}/progress").json()
     return found
 
 

@@ -209,7 +209,7 @@ def test_a_server_that_is_away_or_refuses_fails_the_study_alone(
         ({**PAIR, "reference": "a" * 20_001}, "at most 20000 characters"),
         ({**PAIR, "section": "findigns"}, "there are: findings, impression, report"),
         ({**PAIR, "modality": "pet"}, "'mg'"),
-        ({**PAIR, "rubric": "gren"}, "there are: counts"),
+        ({**PAIR, "rubric": "gren"}, "there are: attributes, counts"),
         ({**PAIR, "rubric": "direct"}, "no rules for Direct score"),
         ({**PAIR, "temperature": "hot"}, "temperature"),
         ({**PAIR, "age": True}, "age"),

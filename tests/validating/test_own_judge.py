@@ -433,6 +433,21 @@ def test_a_prompt_needs_a_judge_that_reads_one_and_readings_that_differ(
     assert not (work / "mine.yaml").exists()
 
 
+def test_examples_of_readings_take_the_place_of_those_of_a_modality(
+    invoke: Invoke, work: Path, server: Servers
+) -> None:
+    reports = work / "readers" / "reader-ann"
+    asked = judge_words(work, server, 0)
+    words = ("green", reports, *asked, "--modality", "chest-ct", "--out", work / "ct")
+    assert invoke(*words).exit_code == 0
+    words = ("prompts", "from-readings", work / "ct", work / "training", "--dry-run")
+    done = invoke(*words, *asked, "--out", work / "mine.yaml")
+    assert done.exit_code == 0, done.stderr
+    prompt = load(str(work / "mine.yaml"))
+    assert len(prompt.shots) == 4
+    assert not prompt.modality_shots
+
+
 def test_a_changed_prompt_is_not_taken_for_the_old_one(
     invoke: Invoke, work: Path, server: Servers
 ) -> None:
