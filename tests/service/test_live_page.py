@@ -60,11 +60,11 @@ def begun(service: Served, n: int = 3) -> str:
     def some() -> bool:
         found = progress(service, name)
         known = found["preliminary"]
-        # The numbers of the run are written once a second, those of its studies as they end.
         counted = found["run"]["progress"]
         if counted is None or known is None:
             return False
-        return bool(min(counted["done"], known["n_ended"]) >= n)
+        # The counts are written once a second, studies as they end.
+        return bool(counted["asked"] and known["n_ended"] >= n)
 
     assert until(some), service.run(name)
     return name

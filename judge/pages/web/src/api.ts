@@ -1338,7 +1338,7 @@ export interface RunProgress {
    */
   unread_text: string;
   /**
-   * What the answers have cost so far.
+   * What the answers have cost so far; empty before the first.
    */
   price_text: string;
   /**
