@@ -64,7 +64,8 @@ def bridged(invoke: Invoke, *words: object, code: int = 0) -> dict[str, Any]:
 
 
 def options_of(path: Path, *more: object, studies: int = 100) -> tuple[object, ...]:
-    return ("--judge", LEXICON, "--limit", studies, "--out", path, *more)
+    few = ("--resamples", 200)
+    return ("--judge", LEXICON, "--limit", studies, "--out", path, *few, *more)
 
 
 def test_a_leaderboard_is_restated_and_kept_in_a_file(
@@ -336,6 +337,7 @@ def test_a_limit_of_cost_stops_and_a_higher_one_goes_on(
     assert server.stats().requests == DRAWN
 
 
+@pytest.mark.ci
 def test_killed_it_goes_on_and_ends_the_same(
     server: FaultServer, kept: Path, tmp_path: Path
 ) -> None:
