@@ -1,4 +1,4 @@
-"""The language of a report, told by its commonest words or by its script.
+"""The language of a report, recognised by its commonest words or by its script.
 
 Nothing is loaded or asked: each language is a list of words that its reports have in nearly every
 sentence. A report of a few words, and one in a language that is not listed, has no language here.

@@ -74,7 +74,7 @@ def _verdicts(passport: Passport) -> Table:
         for code, n in entry.languages.items():
             name = language_name(code)
             if code == UNKNOWN:
-                name = "not told"
+                name = "unknown"
             languages.append(f"{name} ({n:,})")
         rows.append(
             (
