@@ -324,9 +324,11 @@ def test_every_help_fits_a_screen(path: str) -> None:
         assert again.stdout == done.stdout, "--help-all leaves the help as it was"
 
 
-# What waits for a browser, a provider, or a cache that a provider filled.
+# What waits for a browser, a provider, a cache that a provider filled, or a pilot of thirty
+# studies: the pages of these commands run them.
 OUT_OF_REACH = re.compile(
-    r"judge (serve|cache|batch cancel|prompts fetch|gate --drift)"
+    r"judge (serve|cache|batch cancel|prompts fetch|gate --drift|gate --judge|bridge|plan"
+    r"|prompts from-readings|passport lexicon --rubric|readers export exported)"
 )
 EXAMPLE_LINES = sorted(
     {line for command in ALL.values() for line in getattr(command, "examples", ())}

@@ -63,7 +63,9 @@ class RunProgress(PageModel):
     unread_text: str = Field(
         description="How many of them have no score; empty for none."
     )
-    price_text: str = Field(description="What the answers have cost so far; empty before the first.")
+    price_text: str = Field(
+        description="What the answers have cost so far; empty before the first."
+    )
     left_text: str = Field(
         description="How long it may take; empty where that is unknown."
     )
@@ -105,14 +107,12 @@ class RunProgress(PageModel):
 
 
 def _price_text(progress: Progress) -> str:
-    """Return the price so far; empty before the first answer, when requests may be under way."""
+    """Return the price so far; empty while no answer was paid for or taken from the cache."""
     if progress.asked or progress.unknown_requests:
         return f"price so far {progress.cost}"
     if progress.from_cache:
         return "price so far $0.00: all answers from the cache"
-    if not progress.done:
-        return ""
-    return "no price so far: nothing was sent"
+    return ""
 
 
 def _left_text(done: int, total: int, seconds: float | None) -> str:

