@@ -229,6 +229,7 @@ def gate(
         "max_drop",
         "non_inferior",
     )
+    require(False, "judge RUBRIC; a gate has --min scored=SHARE", "min_coverage")  # noqa: FBT003
     asks_again = drift is not None and run is None
     require(asks_again, "--drift and no RUN", "limit")
     require(

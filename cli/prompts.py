@@ -21,6 +21,7 @@ from judge.cli.options import (
     modality_option,
     out_option,
     output_options,
+    require,
     yes_option,
 )
 from judge.cli.output import note, print_document
@@ -214,6 +215,7 @@ def from_readings(
         write_prompt,
     )
 
+    require(False, "judge RUBRIC", "min_coverage")  # noqa: FBT003
     options = JudgeOptions(**judge_values)
     if options.prompt is not None:
         raise click.UsageError(

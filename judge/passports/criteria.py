@@ -87,7 +87,7 @@ CRITERIA = (
         of="studies",
     ),
 )
-"""What a judge is held against, one by one; docs/passport.md says why these numbers."""
+"""What a judge must reach to be trusted; docs/passport.md gives the reasons for the numbers."""
 
 
 def thresholds_with(changed: Mapping[str, float]) -> dict[str, float]:

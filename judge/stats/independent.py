@@ -25,15 +25,15 @@ def independent_difference(first: Estimate, second: Estimate) -> Estimate:
     """
     if first.value is None or second.value is None:
         return Estimate()
-    estimate = Estimate(value=first.value - second.value)
+    difference = first.value - second.value
+    estimate = Estimate(value=difference)
     ends = _ends(first, second)
     if ends is None:
         return replace(estimate, reason=NO_INTERVAL)
     (low_1, high_1), (low_2, high_2) = ends
     below = math.hypot(first.value - low_1, high_2 - second.value)
     above = math.hypot(high_1 - first.value, second.value - low_2)
-    middle = first.value - second.value
-    return replace(estimate, low=middle - below, high=middle + above)
+    return replace(estimate, low=difference - below, high=difference + above)
 
 
 def independent_quotient(first: Estimate, second: Estimate) -> Estimate:

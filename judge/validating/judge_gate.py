@@ -25,7 +25,7 @@ from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling
 from judge.stats.statistic import Mean
 from judge.types import JudgeError
-from judge.validating.raters import RatedStudies, Rater, align_raters
+from judge.validating.raters import RatedStudies, Rater, align_raters, mean_of_readers
 
 OPENED = "opened.jsonl"
 """The file beside held-out readings with a line for each gate that opened them."""
@@ -190,16 +190,11 @@ def _figures(
     n_judges = len(studies.judges)
     grid = studies.values[quantity.name]
     judges, readers = grid[:, :n_judges], grid[:, n_judges:]
-    is_read = ~np.isnan(readers)
-    n_readers = is_read.sum(axis=1)
-    totals = np.where(is_read, readers, 0).sum(axis=1)
-    means = np.full(len(grid), np.nan)
-    np.divide(totals, n_readers, out=means, where=n_readers > 0)
+    means = mean_of_readers(readers)
     figures = [_distance(quantity, np.abs(judges - means[:, None]))]
     if quantity.is_level:
-        has_error = (is_read & (readers > 0)).sum(axis=1)
-        share = np.full(len(grid), np.nan)
-        np.divide(has_error, n_readers, out=share, where=n_readers > 0)
+        has_error = np.where(np.isnan(readers), np.nan, readers > 0)
+        share = mean_of_readers(has_error)
         same = np.where(judges > 0, share[:, None], 1 - share[:, None])
         figures.insert(0, _verdict(quantity, np.where(np.isnan(judges), np.nan, same)))
     return figures

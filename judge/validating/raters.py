@@ -196,6 +196,19 @@ class RatedStudies:
         return list(names)
 
 
+def mean_of_readers(values: Values) -> Values:
+    """Return the mean of the readers who read each study, NaN where nobody did.
+
+    `values` are studies by readers, NaN for a study that a reader did not read.
+    """
+    is_read = ~np.isnan(values)
+    n_readers = is_read.sum(axis=1)
+    totals = np.where(is_read, values, 0).sum(axis=1)
+    means = np.full(len(values), np.nan)
+    np.divide(totals, n_readers, out=means, where=n_readers > 0)
+    return means
+
+
 def align_raters(
     judges: Sequence[Rater],
     readers: Sequence[Rater],

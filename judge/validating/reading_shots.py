@@ -20,7 +20,7 @@ from judge.readers.training import answer_of, readings_of
 from judge.signature import random_rank
 from judge.stats.intervals import Values
 from judge.types import JudgeError
-from judge.validating.raters import RatedStudies, Rater
+from judge.validating.raters import RatedStudies, Rater, mean_of_readers
 
 
 class _Dumper(yaml.SafeDumper):
@@ -128,17 +128,8 @@ def _distances(studies: RatedStudies) -> Values:
     """Return how far the judge is from the readers' mean in each study; NaN where unknown."""
     total: Values = np.zeros(len(studies.study_ids))
     for grid in _counts(studies):
-        total = total + np.abs(grid[:, 0] - _mean(grid[:, 1:]))
+        total = total + np.abs(grid[:, 0] - mean_of_readers(grid[:, 1:]))
     return total
-
-
-def _mean(readers: Values) -> Values:
-    is_read = ~np.isnan(readers)
-    n_readers = is_read.sum(axis=1)
-    means = np.full(len(readers), np.nan)
-    totals = np.where(is_read, readers, 0).sum(axis=1)
-    np.divide(totals, n_readers, out=means, where=n_readers > 0)
-    return means
 
 
 def _nearest_first(studies: RatedStudies, row: int) -> Sequence[int]:
@@ -146,7 +137,7 @@ def _nearest_first(studies: RatedStudies, row: int) -> Sequence[int]:
     away = np.zeros(len(studies.readers))
     for grid in _counts(studies):
         readers = grid[[row], 1:]
-        away += np.abs(readers - _mean(readers)[:, None])[0]
+        away += np.abs(readers - mean_of_readers(readers)[:, None])[0]
     order: list[int] = np.argsort(
         np.nan_to_num(away, nan=np.inf), kind="stable"
     ).tolist()

@@ -287,7 +287,7 @@ def test_what_the_new_judge_does_not_answer_counts_at_its_worst(
     server[RIGHT].set_faults(
         studies={key: always(Fault.MALFORMED) for key in IDS if int(key[-2]) < 3}
     )
-    more = ("--give-up-after", 0, "--min-coverage", 0)
+    more = ("--give-up-after", 0)
     done = gate(invoke, work, server, *more, seed=RIGHT)
     found = json.loads(done.stdout)
     assert found["verdict"] == "undecided"
@@ -318,6 +318,7 @@ def test_only_reports_that_were_read_are_asked_about(
         (("RUN", "--judge", "lexicon", "--against", "RUN"), "--judge needs --against"),
         (("--against", "RUN", "RUN", "--readers", "X"), "--readers goes with --judge"),
         (("--drift", "RUN", "--prompt", "green"), "--prompt goes with --judge"),
+        (("RUN", "--min-coverage", "0.5"), "--min-coverage goes with judge RUBRIC"),
         (
             (
                 *("--judge", "lexicon", "--against", "RUN", "--readers", "X"),
