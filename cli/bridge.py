@@ -120,7 +120,7 @@ def bridge(
     drawn = kept.drawn_studies(
         old.panel, old.is_scored, by=old.by, n=limit, seed=draw_seed
     )
-    settings = kept.settings_for(old, options.judge_values())
+    settings = kept.new_judge_settings(old, options.judge_values())
     session = options.session(settings)
     if options.judge is None:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")

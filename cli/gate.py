@@ -34,7 +34,7 @@ from judge.cli.options import (
 from judge.cli.output import note, print_document
 from judge.cli.progress import forecast, judge_studies, watching
 from judge.cli.run_options import JudgeOptions, judge_options, running_options
-from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
+from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.text import counted
 from judge.types import JudgeError
 
@@ -331,7 +331,7 @@ def gate_judges(
     from judge.validating.judge_gate import judge_gate, open_held_out, record_opening
 
     held_out = open_held_out(readings)
-    settings = asked_as(against, options.judge_values())
+    settings = new_judge_settings(against, options.judge_values())
     session = options.session(settings)
     studies = _reports_that_were_read(session, settings, against, held_out)
     if options.dry_run:
@@ -354,11 +354,8 @@ def gate_judges(
     _end(result, form, table)
 
 
-def asked_as(against: Path, judge_values: Mapping[str, Any]) -> RunSettings:
-    """Return the settings of a new judge of an old run's reports; raises `JudgeError`.
-
-    What the old judge was shown beside the reports the new one is shown too.
-    """
+def new_judge_settings(against: Path, judge_values: Mapping[str, Any]) -> RunSettings:
+    """Return the settings of a new judge of an old run's reports; raises `JudgeError`."""
     from judge.running.folder import RunFolder
 
     old = RunFolder.open(against)
@@ -368,17 +365,7 @@ def asked_as(against: Path, judge_values: Mapping[str, Any]) -> RunSettings:
             f"{against} does not say how one judge was asked about each study once: it is a "
             "reader's run, a panel or of several references; give the run of one judge"
         )
-    return RunSettings.of(
-        rubric=old.manifest.rubric,
-        preds=str(against),
-        columns=ColumnSettings(
-            prior=recorded.columns.prior, context=recorded.columns.context
-        ),
-        section=recorded.section,
-        modality=recorded.modality,
-        by=list(DEFAULT_BY),
-        **judge_values,
-    )
+    return recorded.by_new_judge(str(against), judge_values)
 
 
 def _reports_that_were_read(
@@ -479,14 +466,11 @@ def _of_its_own_reports(
     The folder has one reference a study and the usual names; what the judge was shown of the
     further fields, it is shown again.
     """
-    columns = ColumnSettings(
-        prior=settings.columns.prior, context=settings.columns.context
-    )
     return settings.model_copy(
         update={
             "preds": str(path),
             "refs": None,
-            "columns": columns,
+            "columns": settings.shown_columns,
             "encoding": None,
             "model": None,
             "allow_missing": False,

@@ -6,6 +6,7 @@ makes a session and a set of studies of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import (
@@ -150,6 +151,32 @@ class RunSettings(ReportSettings, OpenSettings):
             first = error.errors(include_url=False, include_context=False)[0]
             name = ".".join(map(str, first["loc"]))
             raise JudgeError(f"{name}: {first['msg']}") from error
+
+    def by_new_judge(
+        self,
+        folder: str | None,
+        judge_values: Mapping[str, Any],
+        by: Iterable[str] = DEFAULT_BY,
+    ) -> Self:
+        """Return the settings under which a new judge is asked about the reports of this run.
+
+        `folder` is the run's, None where the reports are of several; `judge_values` are the
+        settings of the new judge by their names. Raises `JudgeError` for one that cannot be.
+        """
+        return self.of(
+            rubric=self.rubric,
+            preds=folder,
+            columns=self.shown_columns,
+            section=self.section,
+            modality=self.modality,
+            by=list(by),
+            **judge_values,
+        )
+
+    @property
+    def shown_columns(self) -> ColumnSettings:
+        """What the judge was shown beside the reports; the others have their usual names."""
+        return ColumnSettings(prior=self.columns.prior, context=self.columns.context)
 
     @property
     def parameters(self) -> dict[str, Any]:

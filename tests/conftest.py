@@ -7,6 +7,7 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,6 +15,9 @@ from hypothesis import settings
 from support import EXAMPLES, SHARED, TOYS, Invoke
 
 from judge.cli import main
+
+if TYPE_CHECKING:
+    from serving import Taught
 
 # Four rubrics that are not made like the real ones stand beside these in every test that runs
 # over all, as those of an installed package do: here and in the processes that tests start.
@@ -110,3 +114,11 @@ def judged_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def example_run(judged_examples: Path, tmp_path: Path) -> Path:
     """A copy of `judged_examples` that the test may change."""
     return shutil.copytree(judged_examples, tmp_path / "example-run")
+
+
+@pytest.fixture(scope="session")
+def taught_model(tmp_path_factory: pytest.TempPathFactory) -> Taught:
+    """A model that knows eight studies by heart; needs torch, and a real vLLM to be of use."""
+    from serving import taught
+
+    return taught(tmp_path_factory.mktemp("taught"))

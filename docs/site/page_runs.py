@@ -11,10 +11,14 @@ marked as not run, and `page_checks` reads it.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -25,10 +29,12 @@ import tomllib
 import traceback
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from page_blocks import Block, Comment, Page, logical_lines, without_comment
+
+import judge.__main__
 
 ROOT = Path(__file__).parents[2]
 _OUTPUT = re.compile(
@@ -39,6 +45,7 @@ _ADDRESS = "http://127.0.0.1:8321"
 _INSTALL = re.compile(r"^pip install [^&]*(?:&&\s*|$)")
 _OLD_NAME = re.compile(r"will be removed|is gone:|is an old name|write .* instead")
 _LONGEST_WAIT = 120.0
+_FOR_A_SHELL = re.compile(r"[|&;<>$`*?~{}()!\\\n]")
 
 
 class PageError(Exception):
@@ -130,17 +137,23 @@ class PageRun:
         return "\n".join([*self.exports, command])
 
     def _command(self, command: str, expected: int) -> None:
+        prepared = self._prepared(command)
         try:
-            done = subprocess.run(
-                ["bash", "-euc", self._prepared(command)],
-                cwd=self.folder,
-                env=self._environment(),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_LONGEST_WAIT,
-            )
-        except subprocess.TimeoutExpired as error:
+            if self._is_plain(prepared):
+                done = run_judge(
+                    shlex.split(prepared), self.folder, self._environment()
+                )
+            else:
+                done = subprocess.run(
+                    ["bash", "-euc", prepared],
+                    cwd=self.folder,
+                    env=self._environment(),
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=_LONGEST_WAIT,
+                )
+        except (subprocess.TimeoutExpired, TimeoutError) as error:
             raise PageError(f"`{command}` does not end") from error
         self.n_run += 1
         self.printed.append((command, done.stdout or done.stderr))
@@ -148,6 +161,12 @@ class PageRun:
             raise PageError(f"`{command}` ended with {done.returncode}:\n{done.stderr}")
         if _OLD_NAME.search(done.stderr):
             raise PageError(f"`{command}` has an old name:\n{done.stderr}")
+
+    def _is_plain(self, command: str) -> bool:
+        """Whether a command is `judge` alone, without anything that a shell has to do."""
+        if self.exports or (self.folder / "parts").exists():
+            return False
+        return command.startswith("judge ") and not _FOR_A_SHELL.search(command)
 
     def _environment(self) -> dict[str, str]:
         kept = {
@@ -259,6 +278,73 @@ class PageRun:
                 raise PageError(f"{wanted!r} is not in the paragraph before the mark")
             if wanted not in printed:
                 raise PageError(f"{wanted!r} was printed by no command of the page")
+
+
+def run_judge(
+    words: list[str], folder: Path, environ: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of `judge` in a copy of this process, which has loaded its libraries already.
+
+    A page has up to forty commands, and each would take longer to load pandas than for its work.
+    Raises `TimeoutError` for one that does not end.
+    """
+    _load_libraries()
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = os.fork()
+        if process == 0:
+            os.dup2(printed.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+            _be_judge(words, folder, environ)
+        status = _status_of(process)
+        texts = []
+        for file in (printed, said):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8"))
+    return subprocess.CompletedProcess(words, status, *texts)
+
+
+@functools.cache
+def _load_libraries() -> None:
+    for name in ("cli", "comparing", "running", "stats", "stress", "studies", "tables"):
+        package = importlib.import_module(f"judge.{name}")
+        for module in pkgutil.iter_modules(package.__path__, f"judge.{name}."):
+            importlib.import_module(module.name)
+
+
+def _be_judge(words: list[str], folder: Path, environ: dict[str, str]) -> NoReturn:
+    status = 1
+    try:
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environ)
+        sys.argv = words
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        judge.__main__.main()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as Python itself ends
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _status_of(process: int) -> int:
+    end = time.monotonic() + _LONGEST_WAIT
+    while time.monotonic() < end:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    raise TimeoutError
 
 
 def _flat(text: str) -> str:

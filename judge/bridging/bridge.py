@@ -53,7 +53,7 @@ class Verdict:
     """Whether old and new figures may stand in one table: of `all` studies, or by `group`.
 
     `yes` where the shift of every rate of every model is within the margin, `no` where one is
-    beyond it, else `not known`; `why` names the rates that stand against it. `n_needed` studies of
+    beyond it, else `not known`; `why` names the rates that decide against it. `n_needed` studies of
     each run would decide, as far as that can be said.
     """
 

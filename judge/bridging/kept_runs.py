@@ -14,7 +14,7 @@ from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import ComparedRuns, read_scores
 from judge.readers.sample import Sample, draw
 from judge.rubrics.contract import Rubric
-from judge.run_settings import DEFAULT_BY, ColumnSettings, RunSettings
+from judge.run_settings import DEFAULT_BY, RunSettings
 from judge.running.settings import read_reports, with_context
 from judge.stats.intervals import Bools, Codes
 from judge.stats.scores import ScoreMatrix
@@ -201,30 +201,16 @@ def new_id(model: str, study_id: str) -> str:
     return f"{model}/{study_id}"
 
 
-def settings_for(runs: KeptRuns, values: Mapping[str, Any]) -> RunSettings:
-    """Return what the new judge is asked to do: the old runs' reports, and `values` of the judge.
-
-    What the old judge was shown beside the reports the new one is shown too.
-    """
+def new_judge_settings(runs: KeptRuns, judge_values: Mapping[str, Any]) -> RunSettings:
+    """Return the settings under which the new judge is asked about the old runs' reports."""
     first = runs.compared.runs[0]
     recorded = first.run.manifest.settings
     assert recorded is not None
-    columns = ColumnSettings(
-        prior=recorded.columns.prior, context=recorded.columns.context
-    )
-    path = None
+    folder = None
     if len(runs.compared.runs) == 1:
-        path = str(first.run.path)
+        folder = str(first.run.path)
     by = dict.fromkeys((MODEL, runs.by))
-    return RunSettings.of(
-        rubric=first.rubric,
-        preds=path,
-        columns=columns,
-        section=recorded.section,
-        modality=recorded.modality,
-        by=list(by),
-        **values,
-    )
+    return recorded.by_new_judge(folder, judge_values, by)
 
 
 def sampled_reports(

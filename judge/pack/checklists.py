@@ -14,7 +14,7 @@ from judge.pack.packed_run import PackedRun
 from judge.tables.document import Column, Table
 
 BLANK = "BLANK: to be filled in by the authors"
-"""What stands where a run knows nothing."""
+"""What is written where a run knows nothing."""
 _FILE = Path(__file__).with_name("checklists.yaml")
 
 

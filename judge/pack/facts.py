@@ -121,20 +121,20 @@ def input(run: PackedRun) -> str:  # noqa: A001 - as the checklist calls it
 
 
 def shown(run: PackedRun) -> str | None:
-    """What the judge was told beside the reports."""
+    """What the judge was shown beside the reports."""
     if _without_model(run):
         return _without_model(run)
     manifest = run.manifest
-    told = []
+    shown = []
     if manifest.shown_context:
-        told.append(f"the fields {listed(list(manifest.shown_context))}")
+        shown.append(f"the fields {listed(list(manifest.shown_context))}")
     if manifest.shown_prior:
-        told.append(f"the earlier report ({manifest.shown_prior})")
+        shown.append(f"the earlier report ({manifest.shown_prior})")
     if manifest.modality:
-        told.append(f"the modality ({', '.join(manifest.modality)})")
-    if not told:
+        shown.append(f"the modality ({', '.join(manifest.modality)})")
+    if not shown:
         return "nothing but the two reports"
-    return listed(told)
+    return listed(shown)
 
 
 def adaptation(run: PackedRun) -> str | None:

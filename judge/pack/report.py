@@ -1,4 +1,4 @@
-"""What stands in the PDF of a pack, as blocks that evidence.typ sets."""
+"""The content of a pack's PDF, as blocks that evidence.typ sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from judge.tables.run import named_judge, run_document
 from judge.text import counted, group_value
 
 _WHAT = (
-    "This pack holds what stands behind the figures of the runs below: how they were made, from "
+    "This pack holds what the figures of the runs below rest on: how they were made, from "
     "what, and what they are. The zip has the same in files. To check it: judge runs verify "
     "evidence.zip. The check finds damage and mistakes; it is no proof against somebody who writes "
     "a pack of their own, so publish the SHA-256 of the zip with the figures."

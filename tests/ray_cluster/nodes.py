@@ -23,7 +23,13 @@ class Nodes:
     """A cluster of two nodes with one CPU each, so that each has room for one replica."""
 
     def __init__(self) -> None:
-        environ = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+        environ = {
+            **os.environ,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            # Ray's workers are nice to others: beside work that fills the cores, a replica
+            # would have next to nothing of them and would not be there in time.
+            "RAY_worker_niceness": "0",
+        }
         self.process = subprocess.Popen(
             [sys.executable, str(TWO_NODES), "1", "1"],
             stdin=subprocess.PIPE,

@@ -9,23 +9,18 @@ from pathlib import Path
 import pytest
 from children import descendants, gone
 from nodes import Nodes, Run, cached
-from serving import ENVIRON, Taught, by_transformers, flags, many_studies, taught, texts
+from serving import ENVIRON, Taught, by_transformers, flags, many_studies, texts
 
 pytestmark = pytest.mark.vllm
 TOKENS = 96
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Taught:
-    return taught(tmp_path_factory.mktemp("taught"))
-
-
 def test_a_killed_replica_of_a_real_model_loses_no_token(
-    model: Taught, nodes: Nodes, tmp_path: Path
+    taught_model: Taught, nodes: Nodes, tmp_path: Path
 ) -> None:
-    studies = many_studies(model, tmp_path, 80)
-    (tmp_path / "model").symlink_to(model.folder)
-    options = ["--prompt", str(model.prompt), *flags(), "--concurrency", "2"]
+    studies = many_studies(taught_model, tmp_path, 80)
+    (tmp_path / "model").symlink_to(taught_model.folder)
+    options = ["--prompt", str(taught_model.prompt), *flags(), "--concurrency", "2"]
     options += ["--max-tokens", str(TOKENS), "--server", f"address={nodes.address}"]
     options += ["--server", "gpus-per-replica=0", "--server", "replicas=2"]
     with Run(["-m", "judge"], tmp_path, *options, **ENVIRON) as run:
@@ -43,4 +38,6 @@ def test_a_killed_replica_of_a_real_model_loses_no_token(
     assert gone({replica} | engine), (
         "nothing is left of the vLLM of a replica that is killed"
     )
-    assert texts(tmp_path / "run") == by_transformers(model, studies, tmp_path, TOKENS)
+    assert texts(tmp_path / "run") == by_transformers(
+        taught_model, studies, tmp_path, TOKENS
+    )

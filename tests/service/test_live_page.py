@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MODEL = "model-x"
 N = 60
+LONG = 3.0
+"""Seconds for an answer, so that a run is not over before the browser shows it."""
 
 
 @pytest.fixture
@@ -118,6 +120,7 @@ def test_a_run_is_watched_from_its_start_to_its_results(
     service: Served, slow: FaultServer, page: Page
 ) -> None:
     name = begun(service)
+    slow.set_faults(latency=LONG)
     seen = opened(page, service.url)
     page.get_by_role("link", name=name).click()
     ready(page)
@@ -152,6 +155,7 @@ def test_a_run_that_was_stopped_shows_why_and_goes_on(
     service: Served, slow: FaultServer, page: Page
 ) -> None:
     name = begun(service)
+    slow.set_faults(latency=LONG)
     seen = opened(page, f"{service.url}/runs/{name}")
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Resume").wait_for()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import children
 import pytest
-from serving import Taught, taught
+from serving import Taught
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +32,8 @@ def standin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return script
 
 
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Taught:
-    """The model that knows eight studies; needs a real vLLM to be of use."""
-    return taught(tmp_path_factory.mktemp("taught"))
-
-
 @pytest.fixture
-def folder(model: Taught, tmp_path: Path) -> Path:
+def folder(taught_model: Taught, tmp_path: Path) -> Path:
     """A folder with the eight studies."""
-    model.write(tmp_path)
+    taught_model.write(tmp_path)
     return tmp_path

@@ -38,10 +38,12 @@ def line(model: Taught, *options: str) -> list[str]:
     return command(model.folder, "--prompt", str(model.prompt), *flags(), *options)
 
 
-def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) -> None:
-    done = run(folder, line(model, "--format", "json"))
+def test_the_annotations_are_those_it_was_taught(
+    taught_model: Taught, folder: Path
+) -> None:
+    done = run(folder, line(taught_model, "--format", "json"))
     assert done.returncode == 0, done.stderr
-    model.check(folder / "run")
+    taught_model.check(folder / "run")
     summary = json.loads(done.stdout)
     assert summary["n_scored"] == 8
     assert "vllm:model+" in summary["signature"]
@@ -55,23 +57,25 @@ def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) ->
         "the log has moved into the run folder"
     )
     # All is cached: nothing is started, and the numbers are the same.
-    again = run(folder, line(model, "--format", "json"))
+    again = run(folder, line(taught_model, "--format", "json"))
     assert (again.returncode, again.stdout) == (0, done.stdout)
     assert "Starting vLLM" not in again.stderr
 
 
-def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
-    studies = [*model.studies]
+def test_the_same_tokens_as_transformers(taught_model: Taught, tmp_path: Path) -> None:
+    studies = [*taught_model.studies]
     studies += [Study(f"n{at}", *pair) for at, pair in enumerate(reports(8, seed=5))]
     given = {
-        "prompt": str(model.prompt),
+        "prompt": str(taught_model.prompt),
         "max_tokens": 96,
         "environ": environ(tmp_path),
     }
 
     async def answers(kind: str, **options: object) -> list[Completion]:
         settings = backends.JudgeSettings(**given, options=options)
-        judge = backends.load(f"{kind}:{model.folder}", rubrics.load("green"), settings)
+        judge = backends.load(
+            f"{kind}:{taught_model.folder}", rubrics.load("green"), settings
+        )
         try:
             await judge.ready()
             return await asyncio.gather(
@@ -90,9 +94,9 @@ def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
 
 
 def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
-    model: Taught, tmp_path: Path
+    taught_model: Taught, tmp_path: Path
 ) -> None:
-    studies = many_studies(model, tmp_path, 80)
+    studies = many_studies(taught_model, tmp_path, 80)
     options = [
         "--max-tokens",
         "96",
@@ -105,7 +109,7 @@ def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
     ]
     options += ["--give-up-after", "0"]
     with subprocess.Popen(
-        line(model, *options),
+        line(taught_model, *options),
         cwd=tmp_path,
         env=environ(tmp_path),
         stderr=subprocess.PIPE,
@@ -120,7 +124,9 @@ def test_a_vllm_whose_engine_dies_is_started_again_and_loses_no_token(
         _, said = process.communicate(timeout=300)
     assert process.returncode in (0, 3), said
     assert said.count("Starting it again (1 of 2)") == 1
-    assert texts(tmp_path / "run") == by_transformers(model, studies, tmp_path, 96)
+    assert texts(tmp_path / "run") == by_transformers(
+        taught_model, studies, tmp_path, 96
+    )
 
 
 def answers_kept(folder: Path) -> int:
