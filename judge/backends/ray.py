@@ -51,6 +51,8 @@ SERVE = f"{ray_app.LOOPBACK}:8000"
 _PATIENCE, _ROUTED = 30.0, 30.0
 # Seconds between two looks at how the application is: before it can be asked, and afterwards.
 _TICK, _LOOK = 1.0, 5.0
+# How Ray begins what it says of an actor that died.
+_DIED = "The actor died unexpectedly before finishing this task."
 # What of the driver's environment a node's vLLM gets: its own paths and devices stay its own.
 _PASSED = ("HF_", "VLLM_CPU_", "VLLM_BATCH_INVARIANT")
 BALANCED, PREFIX = "balanced", "prefix"
@@ -373,7 +375,7 @@ class Application(Servers):
             self._steward = steward.remote(self._name, self._pulse)
             place: str = ray.get(self._steward.start.remote(order, ray_app.build))
         except ray.exceptions.RayError as error:
-            cause = vllm.log_cause(str(error).encode())
+            cause = death(str(error)) or vllm.log_cause(str(error).encode())
             raise JudgeError(
                 f"Ray does not start {self.launch.model}: {cause}"
             ) from error
@@ -479,7 +481,8 @@ class Application(Servers):
                 self._steward.state.remote(), timeout=_PATIENCE
             )
         except ray.exceptions.RayError as error:
-            raise JudgeError(f"the Ray cluster is lost: {_words(error)}") from error
+            cause = death(str(error)) or _words(error)
+            raise JudgeError(f"the Ray cluster is lost: {cause}") from error
         if running != self._running:
             least, most = self.replicas or (1, 1)
             is_lost = (
@@ -496,6 +499,14 @@ class Application(Servers):
             await asyncio.sleep(_LOOK)
             with suppress(JudgeError):  # whoever asks finds out, too
                 await asyncio.to_thread(self._look)
+
+
+def death(error: str) -> str:
+    """Return why an actor died, which Ray says after the details of the actor; else ""."""
+    for line in error.partition(_DIED)[2].splitlines():
+        if line.strip() and not line.startswith("\t"):
+            return " ".join(line.split())[:300]
+    return ""
 
 
 def _cause(trouble: str) -> str:

@@ -329,6 +329,7 @@ def test_a_batch_that_its_provider_has_lost_is_forgotten(
     assert server.batches.stats().creates == 2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "is_done"),
     [("upload_file", False), ("create_batch", True), ("get_content", False)],
@@ -354,6 +355,7 @@ def test_killed_while_a_call_is_under_way(
     assert left <= {"ledger.db", "making.lock"}
 
 
+@pytest.mark.ci
 def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> None:
     server.batches.polls = None
     # As a shell does to what it starts with `&`.

@@ -72,6 +72,7 @@ def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_
     assert server.stats().by_study == {"study-0007": 1}
 
 
+@pytest.mark.ci
 def test_an_outage_costs_its_time_and_little_more(
     server: FaultServer, runner: Runner
 ) -> None:
@@ -89,6 +90,7 @@ def test_an_outage_costs_its_time_and_little_more(
     )  # each on its own would try 32 x 8 times
 
 
+@pytest.mark.ci
 def test_an_outage_longer_than_patience_ends_the_run(
     server: FaultServer, runner: Runner
 ) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pandas as pd
+import pytest
 from faultserver import Fault, FaultServer, always, first
 from running import Shell, keys
 
@@ -41,6 +42,7 @@ def test_kill_9_at_half_then_only_the_missing_requests(
     assert server.stats().requests == 0
 
 
+@pytest.mark.ci
 def test_a_process_that_dies_leaves_its_questions(
     server: FaultServer, shell: Made
 ) -> None:
@@ -78,6 +80,7 @@ def test_ctrl_c_collects_what_is_under_way(server: FaultServer, shell: Made) -> 
     assert server.stats().requests == 100 - done
 
 
+@pytest.mark.ci
 def test_sigterm_keeps_what_comes_soon_and_a_second_ctrl_c_ends_at_once(
     server: FaultServer, shell: Made
 ) -> None:

@@ -80,6 +80,7 @@ def test_nothing_but_the_texts_is_in_a_question(tmp_path: Path) -> None:
     assert forms == {"Phrases", "Verdicts"}
 
 
+@pytest.mark.ci
 def test_a_killed_run_goes_on_with_the_answers_that_it_had(tmp_path: Path) -> None:
     references = {f"s{n}": f"Nodule {n}. Heart normal." for n in range(12)}
     candidates = {

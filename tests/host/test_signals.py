@@ -53,6 +53,7 @@ def server() -> Iterator[FaultServer]:
         yield running
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("host", ["notebook", "asyncio.run"])
 def test_ctrl_c_under_a_running_loop_ends_within_a_second(
     server: FaultServer, tmp_path: Path, host: str
@@ -125,6 +126,7 @@ def test_the_handlers_of_the_host_come_back(
     assert kept in (writer, -1)  # asyncio.run of the test itself may have taken it
 
 
+@pytest.mark.ci
 def test_a_closed_terminal_keeps_the_answers_under_way(
     server: FaultServer, tmp_path: Path
 ) -> None:

@@ -41,6 +41,19 @@ def test_no_key_but_the_hubs_leaves_the_driver() -> None:
     }
 
 
+def test_why_an_actor_died_is_said() -> None:
+    from ray.core.generated.common_pb2 import ActorDiedErrorContext
+    from ray.exceptions import ActorDiedError
+
+    why = "The actor is dead because its node has died."
+    context = ActorDiedErrorContext(
+        error_message=why, class_name="Steward", actor_id=bytes(16), pid=7
+    )
+    assert ray.death(str(ActorDiedError(context))) == why
+    assert ray.death(str(ActorDiedError())) == ""
+    assert ray.death("RuntimeError: the model has no weights") == ""
+
+
 def test_flags_are_arguments_of_the_engine() -> None:
     flags = {
         "--dtype": "float32",

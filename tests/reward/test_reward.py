@@ -270,6 +270,7 @@ def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
     assert not any("not shown" in one for one in asked)
 
 
+@pytest.mark.ci
 def test_a_process_ends_quietly_with_its_judge_open(
     server: FaultServer, tmp_path: Any
 ) -> None:

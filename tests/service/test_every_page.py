@@ -129,6 +129,7 @@ def rows_of(page: Page, table: str) -> list[list[str]]:
     ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_everyone_can_use_it_and_print_it(
@@ -326,6 +327,7 @@ def test_file_and_service_find_the_same(
     assert [len(studies) > 0 for studies in found[0]] == [True] * 6 + [False]
 
 
+@pytest.mark.ci
 def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
     rubric = rubrics.load("fineradscore")
     text = f"{EVIL}. " + "The heart is large. " * 100_000

@@ -85,6 +85,7 @@ def said(reading: PageReading) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.ci
 def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> None:
     anna = ReadingPage(browser, service, "mine", "Anna")
     seen = watch(anna.page)

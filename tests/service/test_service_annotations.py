@@ -182,6 +182,7 @@ def test_without_room_in_the_budget_an_answer_fails_and_the_cache_is_free(
             assert model.stats().requests == n_scored
 
 
+@pytest.mark.ci
 def test_a_server_that_is_away_or_refuses_fails_the_study_alone(
     tmp_path: Path,
 ) -> None:

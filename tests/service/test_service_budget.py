@@ -82,6 +82,7 @@ def test_concurrent_runs_and_a_restart_never_pass_it(
         assert left(service) == pytest.approx(5 - billed(model))
 
 
+@pytest.mark.ci
 def test_what_was_under_way_when_a_process_was_killed_counts_at_its_most(
     tmp_path: Path, model: FaultServer
 ) -> None:
@@ -95,6 +96,7 @@ def test_what_was_under_way_when_a_process_was_killed_counts_at_its_most(
         assert left(service) <= at_most < 50 - 16 * 0.02
 
 
+@pytest.mark.ci
 def test_what_was_spent_is_never_taken_for_nothing(
     tmp_path: Path, model: FaultServer
 ) -> None:

@@ -72,6 +72,7 @@ def test_what_many_ask_at_once_beside_a_run_is_paid_once_and_nothing_is_lost(
     assert paid == pytest.approx(spent * n_paid / len(keys), rel=0.5, abs=1e-9)
 
 
+@pytest.mark.ci
 def test_a_client_that_leaves_is_asked_for_no_more_and_what_is_paid_is_kept(
     tmp_path: Path, model: FaultServer
 ) -> None:

@@ -78,6 +78,7 @@ def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
     assert found.status().state == jobs.FAILED
 
 
+@pytest.mark.ci
 def test_an_upload_may_not_unpack_to_terabytes(
     shared_service: Served, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def trash(service: Served) -> list[dict[str, str]]:
     return runs
 
 
+@pytest.mark.ci
 def test_what_names_a_run_leads_to_it_after_it_was_renamed(service: Served) -> None:
     client, runs = service.client, service.folder / "judge-runs"
     blind = client.get("/read", params={"run": "mine"}).headers["location"]
@@ -189,6 +190,7 @@ def test_a_deleted_run_comes_back_whole(service: Served) -> None:
         assert answer.status_code in (404, 422)
 
 
+@pytest.mark.ci
 def test_a_run_that_is_judged_or_written_stays(
     service: Served, slow: FaultServer
 ) -> None:

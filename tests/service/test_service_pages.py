@@ -218,6 +218,7 @@ def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) ->
     seen.assert_quiet()
 
 
+@pytest.mark.ci
 def test_a_run_of_hostile_files_is_started_and_shown_as_text(
     service: Served, page: Page, tmp_path: Path
 ) -> None:
@@ -318,6 +319,7 @@ def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) ->
     page.locator("#alarm", has_text="does not answer").wait_for(state="detached")
 
 
+@pytest.mark.ci
 def test_runs_are_compared_from_the_list_to_a_studys_own_page(
     service: Served, page: Page
 ) -> None:

@@ -103,6 +103,7 @@ def test_a_second_run_asks_nothing_again(service: Served, model: FaultServer) ->
         assert answered(model) == before + 10
 
 
+@pytest.mark.ci
 def test_a_run_survives_a_kill_and_a_stop_and_asks_nothing_twice(
     tmp_path: Path, slow: FaultServer
 ) -> None:

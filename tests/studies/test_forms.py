@@ -275,6 +275,7 @@ RECORDS = [
 ]
 
 
+@pytest.mark.ci
 def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, monkeypatch):
     report = pa.DictionaryArray.from_arrays(
         pa.array([0] * 20_000, pa.int32()), ["lung " * 80_000]

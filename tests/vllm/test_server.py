@@ -198,6 +198,7 @@ PARENT = textwrap.dedent("""
 """)
 
 
+@pytest.mark.ci
 def test_kill_9_of_the_owner_leaves_nothing() -> None:
     line = [sys.executable, "-c", PARENT]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as owner:
