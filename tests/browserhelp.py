@@ -20,6 +20,9 @@ try:
     from playwright.sync_api import Browser, Page, expect, sync_playwright
 except ImportError:  # the extra `browser`
     sync_playwright = expect = None
+else:
+    # How long a page takes is the machine's affair.
+    expect.set_options(timeout=30_000)
 
 WIDE = {"width": 1400, "height": 1000}
 NARROW = {"width": 390, "height": 844}
@@ -105,4 +108,4 @@ def axe_in_both_schemes(page: Page) -> list[str]:
 
 def ready(page: Page) -> None:
     """Wait until the page has drawn itself."""
-    page.wait_for_selector("html[data-ready]", timeout=20_000)
+    page.wait_for_selector("html[data-ready]", timeout=30_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,32 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
     name("Ann")
     expect(page.locator("#comment")).to_have_value("Ann wrote this.")
     assert comments() == [("Ann", "Ann wrote this."), ("Bob", "Bob wrote this.")]
+    seen.assert_quiet()
+
+
+def test_a_verdict_is_of_the_study_that_is_shown(service: Served, page: Page) -> None:
+    """A study that was stepped over may arrive after the one that is shown."""
+    seen = opened(page, f"{service.url}/runs/other#study=ex-015")
+    page.evaluate("localStorage.setItem('judge.reader', 'Sue')")
+    page.reload()
+    ready(page)
+    held: list[Route] = []
+    page.route(re.compile(r"/study\?row="), lambda route: held.append(route))
+    page.keyboard.press("n")
+    page.keyboard.press("p")
+    while len(held) < 2:
+        page.wait_for_timeout(20)
+    passed_over, shown = held
+    for route in (shown, passed_over):
+        with page.expect_response(re.compile(r"/study/review\?")):
+            route.continue_()
+    expect(page.locator("#study-title bdi")).to_have_text("ex-015")
+    page.keyboard.press("w")
+    expect(page.locator('[data-act="wrong"][aria-pressed="true"]')).to_have_count(1)
+    written = [e for e in all_events(service.folder / "other") if e.reader == "Sue"]
+    assert [(event.study_id, event.verdict) for event in written] == [
+        ("ex-015", "wrong")
+    ]
     seen.assert_quiet()
 
 

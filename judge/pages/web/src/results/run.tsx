@@ -160,7 +160,6 @@ class ServedRunView extends RunView {
   readonly drafts = new Drafts();
   readonly reviews: Store<RunReviewsShown>;
   readonly top;
-  #review: Review | null = null;
   #known: { of: readonly string[]; ids: ReadonlySet<string> } | null = null;
 
   constructor(
@@ -193,11 +192,15 @@ class ServedRunView extends RunView {
       base: this.service.base, studyId: study.id, reader: this.reader, drafts: this.drafts,
     });
     await review.load();
-    this.#review = review;
     const columns = study.columns.map((column) => (
       { ...column, belowItem: (at: number) => <ItemVerdicts review={review} at={at} /> }
     ));
-    return { ...study, columns, below: <StudyReviewPart key={study.id} review={review} /> };
+    return {
+      ...study,
+      columns,
+      below: <StudyReviewPart key={study.id} review={review} />,
+      judge: (at, verdict) => void review.judge(at, verdict),
+    };
   }
 
   // The studies with a review.
@@ -217,7 +220,8 @@ class ServedRunView extends RunView {
       if (focusedError() < 0) moveError(1);
       const at = focusedError();
       if (at < 0) return false;
-      return void this.#review?.judge(at, verdict);
+      app.state.study?.judge?.(at, verdict);
+      return true;
     });
     return [
       { key: "r", text: "the error is right; again to withdraw", act: judge("right") },

@@ -40,6 +40,8 @@ export interface OpenStudy {
   columns: readonly StudyColumn[];
   // Below all columns.
   below?: ComponentChildren;
+  // Says something of an error by its place, where verdicts are taken.
+  judge?: (at: number, verdict: string) => void;
 }
 
 interface NumberedItem {
