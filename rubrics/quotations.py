@@ -26,6 +26,8 @@ _DENIED_BEHIND = re.compile(
     r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
     re.IGNORECASE,
 )
+# A full stop behind one letter, which may be an initial, and may end a sentence: "density A. No".
+_LETTER = re.compile(r"(?<=\b[A-Za-z])\.\s+(?=[A-Z])")
 # A full stop without a blank behind it.
 _GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z])")
 
@@ -86,9 +88,10 @@ def _starts(sentence: str) -> set[int]:
     if denial is not None:
         last = denial.end()
     starts = {0}
-    for match in (*_BEGINS.finditer(sentence), *_GLUED.finditer(sentence)):
-        if match.end() < last:
-            starts.add(match.end())
+    for pattern in (_BEGINS, _GLUED, _LETTER):
+        for match in pattern.finditer(sentence):
+            if match.end() < last:
+                starts.add(match.end())
     for start in sorted(starts):
         item = ITEM.match(sentence, start)
         if item is not None:
@@ -104,9 +107,10 @@ def _ends(sentence: str) -> set[int]:
     denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
     first = max(denials, default=-1)
     ends = {len(sentence)}
-    for match in (*_ENDS.finditer(sentence), *_GLUED.finditer(sentence)):
-        if match.start() > first:
-            ends.add(match.start())
+    for pattern in (_ENDS, _GLUED, _LETTER):
+        for match in pattern.finditer(sentence):
+            if match.start() > first:
+                ends.add(match.start())
     for end in sorted(ends):
         words = sentence[:end].rstrip(_BEHIND)
         ends.add(len(words))

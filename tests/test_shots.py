@@ -36,6 +36,7 @@ WITH_EXAMPLES = (
     "counts",
     "crimson",
     "direct",
+    "attributes",
 )
 FILES = ("xr", "chest-ct", "abdomen-ct", "brain-mr", "us", "mg")
 TEACHES = {
@@ -101,6 +102,8 @@ def errors_of(name: str, annotation: Annotation, measures: Any) -> float:
     if name == "counts":
         return sum(annotation.stated_counts.values())
     kinds = [item.kind for item in annotation.items]
+    if name == "attributes":
+        return kinds.count("error")
     if name == "crimson":
         return 1 - measures["crimson"]
     return sum(kind not in ("matched",) for kind in kinds)

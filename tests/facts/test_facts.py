@@ -122,6 +122,8 @@ def test_words_cut_from_a_sentence_are_no_evidence(report: str, quote: str) -> N
         ("Free air, not seen.", "Free air, not seen", "Free air, not seen"),
         ('He said "no mass." Nodule.', 'He said "no mass', 'He said "no mass'),
         ("Effusion. No effusion.", "No effusion", "No effusion"),
+        ("All fat, density A. No mass.", "All fat, density A.", "All fat, density A"),
+        ("All fat, density A. No mass.", "No mass.", "No mass"),
     ],
 )
 def test_sentences_and_clauses_are_evidence(

@@ -133,6 +133,8 @@ def test_a_verdict_is_of_the_study_that_is_shown(service: Served, page: Page) ->
     assert [(event.study_id, event.verdict) for event in written] == [
         ("ex-015", "wrong")
     ]
+    page.keyboard.press("w")
+    expect(page.locator('[data-act="wrong"][aria-pressed="true"]')).to_have_count(0)
     seen.assert_quiet()
 
 
