@@ -110,18 +110,28 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
     seen.assert_quiet()
 
 
+def held_by(page: Page, address: str) -> list[Route]:
+    """The requests for what `address` matches, from now on: they wait until they are let go."""
+    held: list[Route] = []
+    page.route(re.compile(address), lambda route: held.append(route))
+    return held
+
+
+def wait_for_held(page: Page, held: list[Route], count: int) -> None:
+    while len(held) < count:
+        page.wait_for_timeout(20)
+
+
 def test_a_verdict_is_of_the_study_that_is_shown(service: Served, page: Page) -> None:
     """A study that was stepped over may arrive after the one that is shown."""
     seen = opened(page, f"{service.url}/runs/other#study=ex-015")
     page.evaluate("localStorage.setItem('judge.reader', 'Sue')")
     page.reload()
     ready(page)
-    held: list[Route] = []
-    page.route(re.compile(r"/study\?row="), lambda route: held.append(route))
+    held = held_by(page, r"/study\?row=")
     page.keyboard.press("n")
     page.keyboard.press("p")
-    while len(held) < 2:
-        page.wait_for_timeout(20)
+    wait_for_held(page, held, 2)
     passed_over, shown = held
     for route in (shown, passed_over):
         with page.expect_response(re.compile(r"/study/review\?")):
@@ -135,6 +145,73 @@ def test_a_verdict_is_of_the_study_that_is_shown(service: Served, page: Page) ->
     ]
     page.keyboard.press("w")
     expect(page.locator('[data-act="wrong"][aria-pressed="true"]')).to_have_count(0)
+    seen.assert_quiet()
+
+
+def test_back_in_the_list_a_study_on_its_way_does_not_open(
+    service: Served, page: Page
+) -> None:
+    seen = opened(page, f"{service.url}/runs/other")
+    held = held_by(page, r"/study\?row=")
+    page.locator("#list tbody a").first.click()
+    wait_for_held(page, held, 1)
+    page.go_back()
+    page.wait_for_function("() => !location.hash.includes('study')")
+    with page.expect_response(re.compile(r"/study/review\?")):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    assert page.locator("#study").count() == 0
+    assert page.locator("#list").is_visible()
+    seen.assert_quiet()
+
+
+def test_of_a_comparison_the_study_is_that_of_the_list_shown(
+    service: Served, page: Page
+) -> None:
+    """A group that was chosen and arrives late has other rows."""
+    seen = opened(page, f"{service.url}/compare?run=mine&run=other&by=study_class")
+    held = held_by(page, r"/groups/")
+    ids = page.locator("#list tbody a").all_inner_texts()
+    page.select_option("[data-act=group]", index=1)
+    wait_for_held(page, held, 1)
+    page.locator("#list tbody a").nth(3).click()
+    expect(page.locator("#study-title bdi")).to_have_text(ids[3])
+    with page.expect_response(re.compile(r"/groups/")):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    page.keyboard.press("n")
+    expect(page.locator("#study-title bdi")).to_have_text(ids[4])
+    assert page.url.endswith(f"study={ids[4]}")
+    seen.assert_quiet()
+
+
+def test_what_is_said_twice_in_a_hurry_is_said_once(
+    service: Served, page: Page
+) -> None:
+    seen = opened(page, f"{service.url}/runs/mine#study=ex-012")
+    page.evaluate("localStorage.setItem('judge.reader', 'Pia')")
+    page.reload()
+    ready(page)
+    held = held_by(page, r"/reviews$")
+    page.click("text=Add an error that the judge missed")
+    page.fill("#missed-text", "A small nodule.")
+    add = page.get_by_role("button", name="Add", exact=True)
+    add.click()
+    add.click()
+    wait_for_held(page, held, 1)
+    page.fill("#missed-text", "A second one.")
+    page.unroute_all()  # which lets go
+    expect(page.locator(".missed li")).to_have_count(1)
+    # What was typed meanwhile is still there.
+    expect(page.locator("#missed-text")).to_have_value("A second one.")
+
+    # The same key twice gives a verdict and takes it back.
+    page.locator(".errors .error").first.focus()
+    page.keyboard.press("r")
+    page.keyboard.press("r")
+    expect(page.locator("#announcer")).to_contain_text("verdict withdrawn")
+    written = [e for e in all_events(service.folder / "mine") if e.reader == "Pia"]
+    assert [event.verdict for event in written] == ["missed", "right", "none"]
     seen.assert_quiet()
 
 

@@ -11,6 +11,8 @@ import { LINES, WORDS, queueOf, study } from "./rubrics.ts";
 const kept = new Map<string, KeptReading>();
 let nKept = 0;
 let isAway = false;
+// What saving waits for.
+let slow: Promise<void> | null = null;
 let said: string[] = [];
 
 function problem(status: number, detail: string): Response {
@@ -41,6 +43,7 @@ function keep(reading: StudyReading): Response {
 globalThis.fetch = async (address, request) => {
   if (isAway) throw new TypeError("Failed to fetch");
   const [path, query] = String(address).split("?");
+  if (path?.endsWith("/readings")) await slow;
   if (path?.endsWith("/readings")) return keep(JSON.parse(String(request?.body)) as StudyReading);
   const id = new URLSearchParams(query).get("id") ?? "";
   return new Response(JSON.stringify({ ...study(id), reading: kept.get(id) ?? null }));
@@ -71,7 +74,7 @@ function texts(session: Session): string[] {
 
 beforeEach(() => {
   kept.clear();
-  [nKept, isAway, said, time] = [0, false, [], 0];
+  [nKept, isAway, slow, said, time] = [0, false, null, [], 0];
 });
 
 test("each change is saved, and the queue says how far the reader is", async () => {
@@ -179,6 +182,65 @@ test("of two tabs the second can load what was saved, and undo brings its own ba
     kept.get("one")?.items.map(({ text }) => text),
     ["effusion"],
   );
+});
+
+test("what is said of a study is saved as its own, also when another one is in view", async () => {
+  const session = tab();
+  await session.open(0);
+  const first = session.state.editing;
+  await session.open(1);
+  first?.cannotJudge("blurred");
+  await session.saving.send();
+  assert.equal(kept.get("one")?.cannot_judge, "blurred");
+  assert.equal(kept.has("two"), false);
+  assert.equal(session.state.queue[1]?.state, "new");
+});
+
+test("the study that was asked for last is opened, also if an earlier one waits for its save", async () => {
+  const session = tab();
+  await session.open(0);
+  let release = () => {};
+  slow = new Promise((resolve) => {
+    release = resolve;
+  });
+  mark(session, 1);
+  await session.open(1);
+  const back = session.open(0);
+  await session.open(1);
+  release();
+  await back;
+  assert.equal(session.state.at, 1);
+});
+
+test("a change whose study cannot be opened can be undone later", async () => {
+  const session = tab();
+  await session.open(0);
+  mark(session, 1);
+  await session.saving.send();
+  await session.open(1);
+  isAway = true;
+  await assert.rejects(session.undo());
+  isAway = false;
+  await session.undo();
+  assert.equal(session.state.at, 0);
+  assert.deepEqual(texts(session), []);
+});
+
+test("undo does not take back what another tab has saved since", async () => {
+  const first = tab();
+  await first.open(0);
+  mark(first, 1);
+  await first.saving.send();
+  await first.open(1);
+  const second = tab();
+  await second.open(0);
+  mark(second, 2);
+  await second.saving.send();
+  await first.undo();
+  await first.saving.send();
+  assert.match(said.at(-1) ?? "", /Not undone/);
+  assert.deepEqual(texts(first), ["effusion", "Clear"]);
+  assert.equal(kept.get("one")?.items.length, 2);
 });
 
 test("practice is kept nowhere, and cannot be undone once the reading has begun", async () => {

@@ -54,9 +54,14 @@ export class Saving extends Store<SavingState> {
     return this.#unsent.get(studyId);
   }
 
-  // A study was loaded with this reading; what is not saved yet stays what comes next.
-  loaded(studyId: string, reading: KeptReading | null): void {
-    if (!this.#unsent.has(studyId)) this.#versions.set(studyId, reading?.id ?? "");
+  // A study was loaded with this reading; what is not saved yet stays what comes next. Returns
+  // whether it is another reading than the one that was known here.
+  loaded(studyId: string, reading: KeptReading | null): boolean {
+    if (this.#unsent.has(studyId)) return false;
+    const known = this.#versions.get(studyId);
+    const id = reading?.id ?? "";
+    this.#versions.set(studyId, id);
+    return known !== undefined && known !== id;
   }
 
   put(unsent: Unsent): void {

@@ -32,6 +32,14 @@ export interface SessionState {
   undoable: string;
 }
 
+// What is read: `texts` is null for a practice study, of which nothing is saved.
+interface Subject {
+  studyId: string;
+  // The place in the queue, or among the practice studies.
+  at: number;
+  texts: string | null;
+}
+
 interface Change {
   studyId: string;
   // The place of its study.
@@ -112,26 +120,38 @@ export class Session extends Store<SessionState> {
     this.look();
     const entry = this.state.queue[at];
     if (!entry) {
+      this.#opening.drop();
       this.update({ phase: "read", at: this.state.queue.length, study: null, editing: null, feedback: null });
       if (this.#ended) this.#options.announce(this.#ended);
       this.#ended = "";
       return;
     }
     const { study_id: id } = entry;
-    // A save that is under way would make what is loaded now an earlier reading.
-    if (this.saving.unsentOf(id)) await this.saving.send();
-    const study = await this.#opening.only(this.#study(id));
+    const study = await this.#opening.only(this.#loaded(id));
     if (!study) return;
-    this.saving.loaded(id, study.reading);
+    // A change that another tab has saved since is not undone with one of this tab.
+    if (this.saving.loaded(id, study.reading)) {
+      this.#past = this.#past.filter(({ studyId }) => studyId !== id);
+    }
     const content = this.saving.unsentOf(id)?.content ?? study.reading ?? NOTHING_SAID;
     if (!this.#seconds.has(id)) this.#seconds.set(id, study.reading ? study.reading.seconds : 0);
-    this.update({ phase: "reading", at, study, feedback: null, editing: this.#editing(study, content) });
+    const editing = this.#editing(study, content, { studyId: id, at, texts: study.texts });
+    // Until now the study before was in view.
+    this.look();
+    this.update({ phase: "reading", at, study, feedback: null, editing, undoable: this.#past.at(-1)?.what ?? "" });
     // What ended the study before is said with it: the later of two announcements is the one heard.
     this.#options.announce(`${this.#ended}Study ${at + 1} of ${this.state.queue.length}`);
     this.#ended = "";
   }
 
+  async #loaded(id: string): Promise<StudyToRead> {
+    // A save that is under way would make what is loaded now an earlier reading.
+    if (this.saving.unsentOf(id)) await this.saving.send();
+    return this.#study(id);
+  }
+
   openPractice(at: number): void {
+    this.#opening.drop();
     this.look();
     const study = this.data.practice[at];
     if (!study) return;
@@ -141,7 +161,7 @@ export class Session extends Store<SessionState> {
       at,
       study,
       feedback: null,
-      editing: this.#editing(study, NOTHING_SAID),
+      editing: this.#editing(study, NOTHING_SAID, { studyId: "", at, texts: null }),
     });
   }
 
@@ -166,6 +186,7 @@ export class Session extends Store<SessionState> {
 
   // Ends the page; a last look at the time, and what is unsaved is sent.
   leave(): void {
+    this.#opening.drop();
     this.look();
     this.update({ phase: "left", study: null, editing: null, feedback: null });
     void this.saving.send();
@@ -177,17 +198,27 @@ export class Session extends Store<SessionState> {
       this.state.editing.cancel();
       return;
     }
-    const change = this.#past.pop();
-    this.update({ undoable: this.#past.at(-1)?.what ?? "" });
+    const change = this.#past.at(-1);
     if (!change) {
       this.#options.announce("There is nothing to undo");
       return;
     }
+    // Neither a study that is on its way, nor what it was to say of the one before.
+    this.#opening.drop();
+    this.#ended = "";
     const isElsewhere = () => this.state.phase !== "practice" && this.#studyId !== change.studyId;
     if (isElsewhere()) await this.open(change.at);
     if (isElsewhere()) return;
+    if (this.#past.at(-1) !== change) {
+      this.#options.announce("Not undone: the study was saved elsewhere since");
+      return;
+    }
+    this.#past.pop();
+    this.update({ undoable: this.#past.at(-1)?.what ?? "" });
     this.state.editing?.replaceContent(change.before);
-    this.#save(change.studyId, change.before);
+    const { study } = this.state;
+    const texts = study && "texts" in study ? study.texts : null;
+    this.#save({ studyId: change.studyId, at: change.at, texts }, change.before);
     this.#options.announce(`Undone: ${change.what}`);
   }
 
@@ -228,7 +259,7 @@ export class Session extends Store<SessionState> {
     return phase === "reading" && editing ? (queue[at]?.study_id ?? null) : null;
   }
 
-  #editing(study: StudyToRead | PracticeToRead, content: Content): Editing {
+  #editing(study: StudyToRead | PracticeToRead, content: Content, of: Subject): Editing {
     const { items, comment, done, cannot_judge } = content;
     return new Editing(
       this.data.rubric,
@@ -237,21 +268,21 @@ export class Session extends Store<SessionState> {
       {
         announce: this.#options.announce,
         hasMarked: (kind) => this.#marked.has(kind),
-        keep: (changed, before, what) => this.#changed(changed, before, what),
+        keep: (changed, before, what) => this.#changed(of, changed, before, what),
       },
     );
   }
 
-  // Each change is saved at once, and can be undone.
-  #changed(content: Content, before: Content, what: string): void {
-    const { phase, at } = this.state;
-    const studyId = this.#studyId ?? "";
-    const place = phase === "practice" ? "practice" : `study ${at + 1}`;
+  // Each change is saved at once, and can be undone. Another study may be in view by then.
+  #changed(of: Subject, content: Content, before: Content, what: string): void {
+    const { studyId, at } = of;
+    const isPractice = of.texts === null;
+    const place = isPractice ? "practice" : `study ${at + 1}`;
     this.#remember({ studyId, at, before, what: `${place}: ${what}` });
     this.#options.announce(`${what}. Undo takes it back.`);
     if (content.done && !before.done) this.#ended = `${place}: ${what}. Undo takes it back. `;
-    for (const { kind } of phase === "practice" ? [] : content.items) this.#marked.add(kind);
-    this.#save(studyId, content);
+    for (const { kind } of isPractice ? [] : content.items) this.#marked.add(kind);
+    this.#save(of, content);
   }
 
   #remember(change: Change): void {
@@ -264,14 +295,13 @@ export class Session extends Store<SessionState> {
     this.update({ undoable: "" });
   }
 
-  #save(studyId: string, content: Content): void {
-    const { phase, study } = this.state;
-    if (phase === "practice" || !study || !("texts" in study)) return;
+  #save({ studyId, texts }: Subject, content: Content): void {
+    if (texts === null) return;
     this.look();
     const seconds = this.#seconds.get(studyId) ?? null;
     this.#setState(studyId, content);
     const rounded = seconds === null ? null : Math.round(10 * seconds) / 10;
-    this.saving.put({ study_id: studyId, texts: study.texts, content, seconds: rounded });
+    this.saving.put({ study_id: studyId, texts, content, seconds: rounded });
   }
 
   #setState(studyId: string, { done, cannot_judge: why }: Content): void {

@@ -47,7 +47,8 @@ export interface View {
   params?: (query: URLSearchParams) => readonly Param[];
   // The list that the parameters make.
   listing: (params: ReadonlyMap<string, string>) => Listing | Promise<Listing>;
-  study: (row: number) => Promise<OpenStudy>;
+  // A study by its row in the list.
+  study: (row: number, listing: Listing) => Promise<OpenStudy>;
   // Other ways to look at the page.
   screens?: readonly Screen[];
   // Keys beside those that all pages have.
@@ -78,6 +79,7 @@ export class App extends Store<AppState> {
   // The query of the newest change and the row of the newest step: they may not be drawn yet.
   #wanted: URLSearchParams;
   #opening: number | null = null;
+  #nRoutes = 0;
 
   private constructor(readonly view: View, state: AppState) {
     super(state);
@@ -132,7 +134,8 @@ export class App extends Store<AppState> {
       else query.set(name, value);
     }
     await this.#list(query);
-    this.#replaceAddress(null);
+    // A study may have been opened meanwhile, whose address stays.
+    if (this.#wanted === query) this.#replaceAddress(null);
   }
 
   // The list without filters, in its first order.
@@ -198,7 +201,15 @@ export class App extends Store<AppState> {
     const query = new URLSearchParams(location.hash.slice(1));
     const id = query.get("study");
     query.delete("study");
+    this.#nRoutes += 1;
+    const number = this.#nRoutes;
+    if (id === null) {
+      // A study that is on its way is wanted no longer.
+      this.#opening = null;
+      this.#studies.drop();
+    }
     await this.#list(query);
+    if (number !== this.#nRoutes) return;
     const { listing } = this.state;
     const row = id === null ? undefined : listing.rowOf.get(id);
     if (row !== undefined) {
@@ -212,13 +223,23 @@ export class App extends Store<AppState> {
     if (this.state.study === null) return;
     this.#opening = null;
     await this.view.returned?.();
-    this.update({ study: null });
+    if (number === this.#nRoutes) this.update({ study: null });
   }
 
   async #show(row: number): Promise<void> {
     this.#opening = row;
-    const study = await this.#studies.only(this.view.study(row));
-    if (study) this.update({ study: { ...study, row }, lastOpened: row });
+    // Rows are those of this list; another one may be shown when the study is there.
+    const { listing } = this.state;
+    try {
+      const study = await this.#studies.only(this.view.study(row, listing));
+      if (study && this.state.listing === listing) this.update({ study: { ...study, row }, lastOpened: row });
+    } catch (error) {
+      // The study before is still in view.
+      const { study } = this.state;
+      this.#opening = study?.row ?? null;
+      this.#replaceAddress(study?.id ?? null);
+      throw error;
+    }
   }
 }
 

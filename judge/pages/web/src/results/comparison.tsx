@@ -177,8 +177,8 @@ class ComparisonView implements View {
   readonly #fields: readonly DataColumn[];
   readonly #values = new Map<number, Promise<readonly DataColumn[]>>();
   readonly #groups = new Map<number, Promise<ComparisonGroup>>();
-  #shown: Shown | null = null;
-  #nAsked = 0;
+  // What each list shows, so that a study is always that of the list it was chosen from.
+  readonly #shown = new WeakMap<Listing, Shown>();
 
   constructor(
     readonly data: ComparisonOverview, readonly studies: ComparedStudies, readonly source: ComparisonData,
@@ -223,7 +223,10 @@ class ComparisonView implements View {
     return this.data.groups[group]?.orders[metric] ?? [];
   }
 
-  overview = (app: App) => this.#shown && <Boards view={this} shown={this.#shown} app={app} />;
+  overview = (app: App) => {
+    const shown = this.#shown.get(app.state.listing);
+    return shown && <Boards view={this} shown={shown} app={app} />;
+  };
 
   below = () => (
     <>
@@ -264,8 +267,6 @@ class ComparisonView implements View {
   }
 
   async listing(params: ReadonlyMap<string, string>): Promise<Listing> {
-    this.#nAsked += 1;
-    const number = this.#nAsked;
     const { groups, models, metrics } = this.data;
     const metric = metrics.findIndex(({ name }) => name === params.get("metric"));
     const chosen = [params.get("a"), params.get("b")].map((name) => models.indexOf(name ?? ""));
@@ -275,8 +276,9 @@ class ComparisonView implements View {
       ...compared.map((model) => this.#columns(model)),
     ]);
     const shown: Shown = { group, metric, models: compared, rows: group.rows };
-    if (number === this.#nAsked) this.#shown = shown;
-    return this.#list(shown, columns.map((ofModel) => ofModel[metric]!));
+    const listing = this.#list(shown, columns.map((ofModel) => ofModel[metric]!));
+    this.#shown.set(listing, shown);
+    return listing;
   }
 
   // The list of a group by the values of A, and of B where it is chosen.
@@ -352,8 +354,8 @@ class ComparisonView implements View {
     }));
   }
 
-  async study(place: number): Promise<OpenStudy> {
-    const shown = this.#shown!;
+  async study(place: number, listing: Listing): Promise<OpenStudy> {
+    const shown = this.#shown.get(listing)!;
     const row = shown.rows[place] ?? 0;
     const id = this.studies.study_id[row] ?? "";
     const [found, ...values] = await Promise.all([

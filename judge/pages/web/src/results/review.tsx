@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { LabelChoices, StudyReview } from "../api.ts";
-import { announce } from "../shared/page.tsx";
+import { alarm, announce } from "../shared/page.tsx";
 import { Button, Isolated } from "../shared/parts.tsx";
 import type { Reader } from "../shared/reader.tsx";
 import { Latest, ask } from "../shared/service.ts";
@@ -60,6 +60,8 @@ interface ReviewParts {
 export class Review extends Store<StudyReview | null> {
   readonly parts: ReviewParts;
   readonly #answers = new Latest();
+  // What was said last, so that the next is said after it.
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ReviewParts) {
     super(null);
@@ -73,11 +75,20 @@ export class Review extends Store<StudyReview | null> {
     if (review) this.set(review);
   }
 
-  // Says something of an error, or takes it back where it is said already.
-  async judge(at: number, verdict: string): Promise<void> {
-    if (!await this.parts.reader.known()) return;
+  // Says something of an error, or takes it back where it is said already. Of two keys in a row the
+  // second finds what the first has said.
+  judge(at: number, verdict: string): Promise<void> {
+    const said = this.#last.then(() => this.#judge(at, verdict));
+    this.#last = said.catch(() => {});
+    return said;
+  }
+
+  async #judge(at: number, verdict: string): Promise<void> {
+    const { reader } = this.parts;
+    if (!await reader.known()) return;
     // With a name just given, the reader's own verdicts are there first.
-    if (this.state?.reader !== this.parts.reader.name) await this.load();
+    if (this.state?.reader !== reader.name) await this.load();
+    if (this.state?.reader !== reader.name) return;
     const item = this.state?.items[at];
     const choice = this.state?.verdicts.find((other) => other.verdict === verdict);
     if (!item || !choice) return;
@@ -92,7 +103,8 @@ export class Review extends Store<StudyReview | null> {
     const name = await reader.known();
     if (!name) return false;
     await ask(`${base}/reviews`, { method: "POST", body: { study_id: studyId, reader: name, ...said } });
-    await this.load();
+    // It is saved: that it cannot be shown is no reason to send it again.
+    await this.load().catch(alarm);
     return true;
   }
 
@@ -233,19 +245,29 @@ function MissedForm(
   const [category, setCategory] = useState(categories?.choices[0]?.value ?? "");
   const [level, setLevel] = useState(levels?.choices[0]?.value ?? "");
   const [isUnsaved, setUnsaved] = useState(false);
+  const isSending = useRef(false);
   const typed = (words: string) => {
     setText(words);
     drafts.keep(studyId, { missed: words });
   };
   const add = async () => {
+    // A second click adds nothing while the first is under way.
+    if (isSending.current) return;
     if (!text.trim()) {
       document.getElementById("missed-text")?.focus();
       return;
     }
     const said = { text, categories: categories ? [category] : [], level: levels ? level : null };
-    const isSaved = await review.sendWords({ missed: text }, { error: null, verdict: "missed", ...said });
+    isSending.current = true;
+    let isSaved = false;
+    try {
+      isSaved = await review.sendWords({ missed: text }, { error: null, verdict: "missed", ...said });
+    } finally {
+      isSending.current = false;
+    }
     setUnsaved(!isSaved);
-    if (isSaved) setText("");
+    // What was typed meanwhile stays.
+    if (isSaved) setText((now) => (now === text ? "" : now));
     announce(isSaved ? "Missed error added; Withdraw takes it back" : NOT_SAVED);
   };
   return (

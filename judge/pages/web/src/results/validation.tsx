@@ -35,8 +35,8 @@ class ValidationView implements View {
   readonly #judges: readonly number[];
   readonly #readers: readonly number[];
   readonly #counts = new Map<number, Promise<QuantityCounts>>();
-  #shown: Shown | null = null;
-  #nAsked = 0;
+  // What each list shows, so that a study is always that of the list it was chosen from.
+  readonly #shown = new WeakMap<Listing, Shown>();
 
   constructor(readonly data: ValidationOverview, readonly studies: ValidatedStudies) {
     this.title = data.title;
@@ -68,14 +68,11 @@ class ValidationView implements View {
   }
 
   async listing(params: ReadonlyMap<string, string>): Promise<Listing> {
-    this.#nAsked += 1;
-    const number = this.#nAsked;
     const { quantities, raters, ordered } = this.data;
     const quantity = quantities.findIndex(({ name }) => name === params.get("quantity"));
     const judge = this.#judges.find((place) => raters[place]?.name === params.get("judge")) ?? 0;
     const counts = quantity < 0 ? null : await this.#load(quantity);
     const ofRaters = (counts?.raters ?? []).map((column) => new DataColumn(column));
-    if (number === this.#nAsked) this.#shown = { quantity, judge, raters: ofRaters };
     const ids = this.studies.study_id;
     const classes = new DataColumn(this.studies.study_class);
     const columns: Column[] = [
@@ -89,7 +86,7 @@ class ValidationView implements View {
         ...this.#readers.map((place) => ofRaters[place]!),
       );
     }
-    return new Listing({
+    const listing = new Listing({
       noun: { one: "study", many: "studies" },
       ids,
       columns,
@@ -102,18 +99,20 @@ class ValidationView implements View {
       ],
       ...(ofJudge ? { order: ofJudge.order, ordered } : {}),
     });
+    this.#shown.set(listing, { quantity, judge, raters: ofRaters });
+    return listing;
   }
 
   #load(quantity: number): Promise<QuantityCounts> {
     return once(this.#counts, quantity, () => embedded<QuantityCounts>(`counts-${quantity}`));
   }
 
-  async study(row: number): Promise<OpenStudy> {
+  async study(row: number, listing: Listing): Promise<OpenStudy> {
     const { packet, study_id: ids, study_class: classes } = this.studies;
     const { quantities, raters } = this.data;
     const { studies } = await embedded<ValidatedPacket>(`packet-${Math.floor(row / packet)}`);
     const found = studies[row % packet]?.raters ?? [];
-    const shown = this.#shown!;
+    const shown = this.#shown.get(listing)!;
     const quantity = quantities[shown.quantity];
     return {
       id: ids[row] ?? "",

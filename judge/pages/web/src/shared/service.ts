@@ -60,14 +60,25 @@ async function problemOf(response: Response): Promise<ServiceError> {
   return new ServiceError(typeof said === "string" ? said : fallback, response.status, problem);
 }
 
-// Lets the newest of several questions through: the answer of an older one is null.
+// Lets the newest of several questions through: the answer of an older one is null, also where it
+// failed.
 export class Latest {
   #newest = 0;
 
   async only<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
     this.#newest += 1;
     const number = this.#newest;
-    const result = await answer;
-    return number === this.#newest ? result : null;
+    try {
+      const result = await answer;
+      return number === this.#newest ? result : null;
+    } catch (error) {
+      if (number === this.#newest) throw error;
+      return null;
+    }
+  }
+
+  // The answer that is awaited is wanted no longer.
+  drop(): void {
+    this.#newest += 1;
   }
 }
