@@ -27,8 +27,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 # One thread a process for linear algebra: where other work has the cores, waiting for the second
-# thread takes longer than its share of the sums. Read when numpy is imported, here and there.
+# thread takes longer than its share of the sums. Read when numpy and torch are imported, here and
+# in the processes that tests start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No test is timed: how long an example takes is the machine's affair.
 settings.register_profile("untimed", deadline=None)
