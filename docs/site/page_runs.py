@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 import traceback
@@ -165,6 +166,9 @@ class PageRun:
     def _is_plain(self, command: str) -> bool:
         """Whether a command is `judge` alone, without anything that a shell has to do."""
         if self.exports or (self.folder / "parts").exists():
+            return False
+        # A copy has one thread, and would wait for what the others hold.
+        if threading.active_count() > 1:
             return False
         return command.startswith("judge ") and not _FOR_A_SHELL.search(command)
 

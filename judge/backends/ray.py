@@ -375,7 +375,7 @@ class Application(Servers):
             self._steward = steward.remote(self._name, self._pulse)
             place: str = ray.get(self._steward.start.remote(order, ray_app.build))
         except ray.exceptions.RayError as error:
-            cause = death(str(error)) or vllm.log_cause(str(error).encode())
+            cause = why_actor_died(str(error)) or vllm.log_cause(str(error).encode())
             raise JudgeError(
                 f"Ray does not start {self.launch.model}: {cause}"
             ) from error
@@ -481,7 +481,7 @@ class Application(Servers):
                 self._steward.state.remote(), timeout=_PATIENCE
             )
         except ray.exceptions.RayError as error:
-            cause = death(str(error)) or _words(error)
+            cause = why_actor_died(str(error)) or _words(error)
             raise JudgeError(f"the Ray cluster is lost: {cause}") from error
         if running != self._running:
             least, most = self.replicas or (1, 1)
@@ -501,7 +501,7 @@ class Application(Servers):
                 await asyncio.to_thread(self._look)
 
 
-def death(error: str) -> str:
+def why_actor_died(error: str) -> str:
     """Return why an actor died, which Ray says after the details of the actor; else ""."""
     for line in error.partition(_DIED)[2].splitlines():
         if line.strip() and not line.startswith("\t"):

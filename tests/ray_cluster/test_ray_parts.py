@@ -49,9 +49,9 @@ def test_why_an_actor_died_is_said() -> None:
     context = ActorDiedErrorContext(
         error_message=why, class_name="Steward", actor_id=bytes(16), pid=7
     )
-    assert ray.death(str(ActorDiedError(context))) == why
-    assert ray.death(str(ActorDiedError())) == ""
-    assert ray.death("RuntimeError: the model has no weights") == ""
+    assert ray.why_actor_died(str(ActorDiedError(context))) == why
+    assert ray.why_actor_died(str(ActorDiedError())) == ""
+    assert ray.why_actor_died("RuntimeError: the model has no weights") == ""
 
 
 def test_flags_are_arguments_of_the_engine() -> None:

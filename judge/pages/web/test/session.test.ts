@@ -43,8 +43,10 @@ function keep(reading: StudyReading): Response {
 globalThis.fetch = async (address, request) => {
   if (isAway) throw new TypeError("Failed to fetch");
   const [path, query] = String(address).split("?");
-  if (path?.endsWith("/readings")) await slow;
-  if (path?.endsWith("/readings")) return keep(JSON.parse(String(request?.body)) as StudyReading);
+  if (path?.endsWith("/readings")) {
+    await slow;
+    return keep(JSON.parse(String(request?.body)) as StudyReading);
+  }
   const id = new URLSearchParams(query).get("id") ?? "";
   return new Response(JSON.stringify({ ...study(id), reading: kept.get(id) ?? null }));
 };
